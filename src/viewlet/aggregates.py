@@ -1,10 +1,10 @@
-"""User-defined aggregates, by delta handlers: the state, how rows change it, and its result.
+"""User-defined aggregates: a state, how rows change it, and its result.
 
     zero + lift(x₁) + … + lift(xₙ) = state,   result(state) = value
 
-With `merge` (+) states add up: over an append-only table Viewlet keeps only one state for each key. With `inverse` (−)
-too, deleted rows are subtracted from the state. Without `merge`, or where rows are deleted and there is no
-`inverse`, the touched group is replayed from its rows, in the order of its values.
+With `merge` (+) states add up, so over an append-only table Viewlet keeps one state for each key. With `inverse` (−)
+too, deleted rows are subtracted from the state. Without `merge`, or if rows are deleted and there is no `inverse`, a
+changed group is replayed from its rows, ordered by their values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from viewlet.plan.types import Field, Type, parse_type
 
 State = tuple[Any, ...]
 Columns = tuple[Any, ...]
-"""The states of groups, as a column for each field: Arrow arrays; NumPy arrays are accepted too."""
+"""The states of groups, one column for each field: Arrow arrays, or NumPy arrays."""
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class _Declared(ABC):
-    """What every aggregate of a user declares."""
+    """The declarations common to both kinds of aggregates."""
 
     state: str
     """The fields of the state as in a table: `n BIGINT, total DOUBLE`. Whole numbers and decimals stay exact."""
@@ -52,7 +52,7 @@ class _Declared(ABC):
 class Aggregate(_Declared):
     """An aggregate that processes row by row. States are immutable tuples: return a new one.
 
-    Optional: `merge(a, b)`, the state of the rows of both, in any order; `inverse(a)`, with merge(a, inverse(a)) = zero.
+    Optional: `merge(a, b)`, the state of the rows of both, in any order; `inverse(a)`: merge(a, inverse(a)) = zero.
     """
 
     @abstractmethod
@@ -80,7 +80,7 @@ class ColumnAggregate(_Declared):
 
 
 class Replay:
-    """An aggregate from scratch, over the rows of one group: what Spark runs."""
+    """An aggregate computed from scratch over the rows of one group: the function that Spark runs."""
 
     def __init__(self, name: str, aggregate: Aggregate | ColumnAggregate) -> None:
         self.name, self.aggregate = name, aggregate

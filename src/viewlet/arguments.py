@@ -1,4 +1,4 @@
-"""Arguments of calls, checked before anything else happens."""
+"""Validation of the arguments of public calls."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from viewlet.errors import WrongArgument, kind_of, shortened
 
 
 def text(what: str, value: Any) -> str:
-    """A text."""
+    """A string."""
     return _expect(what, value, isinstance(value, str), "a string")
 
 
 def texts(what: str, value: Any) -> tuple[str, ...]:
-    """Some texts; one alone counts as well, and None as none."""
+    """One or several strings; None means none."""
     if isinstance(value, str) or value is None:
         return (value,) if value else ()
     listed = isinstance(value, Sequence) and all(isinstance(item, str) for item in value)
@@ -22,25 +22,25 @@ def texts(what: str, value: Any) -> tuple[str, ...]:
 
 
 def mapping(what: str, value: Any) -> Mapping[str, Any]:
-    """A mapping from texts; None counts as an empty one."""
+    """A mapping with string keys; None means an empty one."""
     fits = value is None or (isinstance(value, Mapping) and all(isinstance(key, str) for key in value))
     return _expect(what, value, fits, "a dict with string keys") or {}
 
 
 def number(what: str, value: Any) -> int:
-    """A whole number."""
+    """An integer; booleans do not count."""
     fits = isinstance(value, int) and not isinstance(value, bool)
     return _expect(what, value, fits, "an integer")
 
 
 def definition(view: str, value: Any) -> Any:
-    """What a view can be made of."""
+    """The definition of a view: SQL text or a PySpark DataFrame."""
     hint = "SQL text, or a PySpark DataFrame over tables of `db.spark`"
     return _expect(f"the definition of view {view}", value, isinstance(value, str) or _is_frame(value), hint)
 
 
 def session(value: Any) -> Any:
-    """A Spark session; None counts as well."""
+    """A classic Spark session, or None."""
     if type(value).__module__.startswith("pyspark.sql.connect"):
         raise WrongArgument(
             "spark is a Spark Connect session, which gives no access to Spark's plans and tasks",

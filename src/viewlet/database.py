@@ -115,9 +115,9 @@ class Database(
     def spark(self) -> SparkSession:
         """A child of the caller's Spark session that knows every table and view of the warehouse by name.
 
-        It has the settings, temporary views and functions of the caller's session, and its own.
-        A DataFrame over `db.spark.table("orders")` can define a view; when read, it returns the rows of the time at
-        which `db.spark` was accessed. To read the rows only, `db.table("orders").spark()` is faster.
+        It starts with the settings, temporary views and functions of the caller's session, and may add its own.
+        A DataFrame over `db.spark.table("orders")` can define a view; reading it returns the rows as of the time when
+        `db.spark` was accessed. To read rows only, `db.table("orders").spark()` is faster.
         """
         from viewlet.spark.session.children import active
 
@@ -306,8 +306,8 @@ class Database(
         """Create a view from SQL text or a PySpark DataFrame over `db.spark` tables, and fill it from the current rows.
 
         `replace`: replace the view of that name, unless the definition is the same. The same commit recomputes its
-        readers, for which its columns must stay the same. Change feeds continue with the difference; that of a view
-        whose columns change starts over. `progress`: as in `connect`, for this call alone.
+        readers; if it has any, its columns must stay the same. Change feeds continue with the difference; if a view's
+        columns change, its feed starts over. `progress`: as in `connect`, for this call alone.
         """
         with self._warehouse.writing(progress):
             catalog = self._warehouse.catalog
@@ -319,7 +319,7 @@ class Database(
             create(self._warehouse, view, replace=replace)
 
     def _define(self, name: str, definition: Any, policy: str = "AUTO") -> View | Loop:
-        """What a definition would make, without creating anything: a loop, or a view."""
+        """Compile a definition into a loop or a view, without creating it."""
         from viewlet.loops.maintained import loop_of
         from viewlet.views.define import define
 
@@ -414,8 +414,8 @@ class Database(
     def set_placement(self, view: str, placement: Placement) -> int:
         """Place some of a view's maps on a cluster, from the next epoch on, and return the epoch that set it.
 
-        For each, `"driver"`, `"replicated"`, or the columns that it is partitioned by; the compiler places the others,
-        and an empty placement leaves all to it. No placement changes a result.
+        Each is placed on the `"driver"`, `"replicated"`, or partitioned by columns. The compiler places the others; an
+        empty placement leaves all of them to it. Placement never changes results.
         """
         from viewlet.views.explain_distributed import facts_with_maps
         from viewlet.views.placement import set_placement
@@ -446,7 +446,7 @@ class Database(
         self._warehouse.subscriptions.notify()
 
     def subscribe(self, name: str, callback: Callback, *, since: int | None = None) -> Subscription:
-        """Call a callback with the changes of each epoch to a table or view, from now on or from after an epoch.
+        """Call a function with each epoch's changes to a table or view, from now on, or starting after epoch `since`.
 
         It receives what `changes` would return for that epoch alone, after the commit, in epoch order, on one thread
         that serves the subscriptions of this warehouse one at a time. It may read, change the warehouse, and

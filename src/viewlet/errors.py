@@ -23,7 +23,7 @@
     ├── MissingExtra               a package that only some parts need is not installed
     ├── SparkMissing               Spark is needed and cannot be started
     │   └── UnsupportedSpark       … or its version is not supported
-    └── SparkFailed                a job of Spark's did not come to its end; nothing was applied
+    └── SparkFailed                a Spark job failed; nothing was applied
 
 Each says what, where, and what to do instead (`hint`). Viewlet's own mistakes are assertions.
 """
@@ -48,7 +48,7 @@ class ViewletError(Exception):
 
     @property
     def kind(self) -> str:
-        """The name of the class that users catch it by."""
+        """The name of its public class, by which users catch it."""
         return next(c.__name__ for c in type(self).__mro__ if c.__module__ == __name__)
 
     def __str__(self) -> str:
@@ -98,16 +98,16 @@ class EvaluationError(ViewletError):
         super().__init__(reason, hint=hint)
         self.view = ""
         self.expression = ""
-        """What fails, as SQL."""
+        """The failing expression, as SQL."""
         self.values: dict[str, Any] = {}
         """The values of the columns in the expression."""
         self.table = ""
         self.group: dict[str, Any] = {}
-        """The keys of the group that fails, of an aggregate."""
+        """The keys of the failing group, if an aggregate failed."""
         self.row: dict[str, Any] = {}
         """The row of the table that caused it."""
         self.site: Any = None
-        """What was being evaluated, on which rows; the expression and the values are found there when asked for."""
+        """The evaluation that failed and its rows, from which `columns.evaluate.locate` finds expression and values."""
 
     @property
     def message(self) -> str:
@@ -130,7 +130,7 @@ class EndlessLoop(ViewletError):
 
 
 def shortened(value: Any) -> str:
-    """A value as text, cut where it gets long."""
+    """The repr of a value, truncated if it is long."""
     try:
         return _cut(repr(value), 60)
     except ValueError:  # Python does not print numbers of thousands of digits

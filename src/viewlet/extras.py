@@ -10,11 +10,11 @@ import pyarrow as pa
 from viewlet.errors import MissingExtra
 
 _PYARROW = {"delta": 18, "iceberg": 18}
-"""The versions of PyArrow that extras need, where these are higher than ours."""
+"""The major versions of PyArrow that extras need, where higher than Viewlet's own minimum."""
 
 
 def needed(module: str, extra: str) -> Any:
-    """A module of a package that an extra installs."""
+    """Import a module that an extra installs."""
     try:
         found = import_module(module)
     except ImportError as error:

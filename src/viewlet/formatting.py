@@ -41,7 +41,7 @@ def plural(count: int, word: str) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is unknown: the known names most like it, or the first ones if none is."""
+    """A hint for an unknown name: the most similar known names, or else the first few."""
     spelled = {str(n).lower(): str(n) for n in known}
     if near := get_close_matches(name.lower(), spelled):
         return f"did you mean {' or '.join(spelled[n] for n in near)}?"
@@ -50,7 +50,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Iterable[int] = ()) -> str:
-    """Rows under headings, in columns of even width; `right` are the columns that align to the right."""
+    """Rows under headings, as aligned text; `right`: the columns to align right."""
     cells = [[*headings], *([_cell(v) for v in row] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
     to_right = set(right)
@@ -89,7 +89,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def html_table(table: pa.Table, caption: str = "", *, most: int = 20) -> str:
-    """The first rows of an Arrow table as HTML, types under the names, with the number of all rows."""
+    """The first rows of an Arrow table as HTML, with types under the names and the total number of rows."""
     columns = [column.to_pylist() for column in table.slice(0, most).columns]
     more = f", the first {most} shown" if table.num_rows > most else ""
     return html_rows(
@@ -103,7 +103,7 @@ def html_table(table: pa.Table, caption: str = "", *, most: int = 20) -> str:
 def html_rows(
     headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str, *, right: Iterable[int] = ()
 ) -> str:
-    """Rows under headings, each with a second line, as HTML that notebooks show."""
+    """An HTML table for notebooks; each heading has a second, smaller line."""
     align = dict.fromkeys(right, "right")
     style = [f' style="text-align:{align.get(i, "left")}"' for i in range(len(headings))]
     head = "".join(

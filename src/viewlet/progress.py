@@ -1,7 +1,7 @@
-"""Progress of long work, reported to a function, a bar, or else the log.
+"""Progress of long-running work, reported to a function, a progress bar, or else the log.
 
-Fills, loads, checks and the rounds of loops report. A bar is drawn on a terminal or in a notebook's cell, and nowhere
-else; it disappears when the work is done.
+Fills, loads, checks and the rounds of loops report. A bar is drawn only on a terminal or in a notebook, and disappears
+when the work is done.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from viewlet.formatting import duration
 T = TypeVar("T")
 log = logging.getLogger("viewlet")
 _PATIENCE, _REDRAW = 0.4, 0.1
-"""Seconds before a bar appears, since what is quick needs none; seconds between two drawings."""
+"""Seconds before a bar appears, so that quick work shows none; seconds between redraws."""
 _LINE = 1.0
-"""Seconds between two lines of the log."""
+"""Seconds between log lines."""
 _WIDTH = 30
 
 
@@ -44,19 +44,19 @@ class Progress:
 
 Listener = Callable[[Progress], None]
 Wanted = Listener | bool | None
-"""What users ask for: a function that receives every report, a bar (True), the log (False), or the default (None)."""
+"""A function that receives every report, True for a bar, False for the log, None for the default."""
 _listener: ContextVar[Listener | None] = ContextVar("viewlet_progress", default=None)
 
 
 def report(subject: str, text: str, fraction: float | None = None) -> None:
-    """Tell whoever listens how far some work has come."""
+    """Report progress to the current listener, if any."""
     if (listener := _listener.get()) is not None:
         listener(Progress(subject, text, fraction))
 
 
 @contextmanager
 def reporting(asked: Wanted, otherwise: Wanted = None) -> Iterator[None]:
-    """Send the reports of a block where the caller asked; if nowhere and nobody listens yet, where else they go."""
+    """Send the reports of a block to `asked`; if that is None, to the current listener, or else to `otherwise`."""
     before = _listener.get()
     if asked is None and before is not None:
         yield
@@ -92,7 +92,7 @@ class Log:
 
 
 class Canvas(Protocol):
-    """What a bar is drawn on."""
+    """A surface to draw a bar on."""
 
     def draw(self, progress: Progress, seconds: float) -> None: ...
 
@@ -100,7 +100,7 @@ class Canvas(Protocol):
 
 
 class Bar:
-    """Draws the last report, and the time that passes, from a thread of its own, so that reporting costs nothing."""
+    """Draws the last report and the elapsed time from its own thread, so that reporting costs nothing."""
 
     def __init__(self, canvas: Canvas) -> None:
         self._canvas = canvas
@@ -125,14 +125,14 @@ class Bar:
         self._canvas.clear()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Stop drawing and remove the bar."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
 
 
 def _canvas() -> Canvas | None:
-    """Where a person looks: a notebook, or a terminal; None if there is neither."""
+    """The notebook or terminal that the user looks at; None if there is neither."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if getattr(shell, "kernel", None) is not None:
@@ -141,7 +141,7 @@ def _canvas() -> Canvas | None:
 
 
 class Terminal:
-    """One line of a terminal, drawn over."""
+    """One line of a terminal, overwritten at each redraw."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -157,7 +157,7 @@ class Terminal:
 
 
 class Notebook:
-    """A part of a cell's output."""
+    """A display in the output of a notebook's cell."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -177,7 +177,7 @@ class Notebook:
 
 
 def line(progress: Progress, seconds: float) -> str:
-    """A report as a line, with a bar if it is known which part is done."""
+    """A report as one line, with a bar if the fraction done is known."""
     parts = [progress.subject, progress.text, duration(seconds * 1_000)]
     if progress.fraction is not None:
         filled = int(_WIDTH * min(progress.fraction, 1.0))
@@ -186,13 +186,13 @@ def line(progress: Progress, seconds: float) -> str:
 
 
 def html(progress: Progress, seconds: float) -> str:
-    """The same as HTML; a bar without a value moves to and fro."""
+    """A report as HTML; browsers animate a bar without a value."""
     value = "" if progress.fraction is None else f' value="{min(progress.fraction, 1.0):.3f}"'
     return f"<progress{value}></progress> {escape(str(progress))} <small>{duration(seconds * 1_000)}</small>"
 
 
 def track(items: Sequence[T], label: str, *, stream: TextIO | None = None) -> Iterator[T]:
-    """The items, with a bar on the terminal that moves as they are taken; in the end, and elsewhere, a line."""
+    """Yield items while drawing a bar on a terminal; at the end, write one line on any stream."""
     out, began = sys.stdout if stream is None else stream, time.monotonic()
     terminal = Terminal(out) if out.isatty() else None
     count = len(items)

@@ -16,7 +16,7 @@ Open = Callable[..., "Database"]
 
 
 def add_flow_commands(parser: argparse.ArgumentParser, parents: Sequence[Any], open_warehouse: Open) -> None:
-    """Let the command line know of flows."""
+    """Add the commands for flows."""
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def add(name: str, command: Callable[[Database, argparse.Namespace], str], text: str) -> argparse.ArgumentParser:

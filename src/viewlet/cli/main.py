@@ -1,7 +1,7 @@
 """The command line: `viewlet run FILE.sql | run PROJECT | init | watch | sql | shell | explain | check | status | history | ui | flow | recover | demo | bench`.
 
-Exit status: 0 well, 1 the user's error (one line, with a hint) or a view that is not right, 2 usage,
-130 interrupted. This module and the demonstration are the only ones that print.
+Exit status: 0 success, 1 an error of the user (one line, with a hint) or a view that is wrong, 2 usage,
+130 interrupted. Only the command line and the demonstration print.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ENGINES = ("auto", "inproc", "spark")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status."""
+    """Run one command; return the exit status."""
     arguments = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
     try:
@@ -66,12 +66,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("viewlet: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has seen enough; say nothing more
+        sys.stderr.close()  # the reader of the output is gone; prevent a message at exit
         return 0
 
 
 def _shared(warehouse: Any, engine: Any) -> argparse.ArgumentParser:
-    """The options that may stand before and after the command."""
+    """The options that may come before or after the command."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--warehouse", metavar="DIR", default=warehouse, help="default: ./warehouse; a project's is in its folder"
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Keeps the results of Spark queries fresh.",
     )
     parser.add_argument("--version", action="version", version=f"viewlet {__version__}")
-    # A command's own default would undo what was said before the command, so it has none.
+    # A default for the command would override the option given before it, so it has none.
     shared = _shared(argparse.SUPPRESS, argparse.SUPPRESS)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _open(arguments: argparse.Namespace, *, write: bool = False) -> Database:
-    """The warehouse that the user named: `run` and `shell` may create one; most commands only read."""
+    """Open the named warehouse; `run` and `shell` may create one, most commands only read."""
     return connect(arguments.warehouse, engine=arguments.engine, read_only=not write, progress=True)
 
 
@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _open_existing(arguments: argparse.Namespace, *, write: bool = False) -> Database:
-    """The warehouse that the user named; a mistyped name makes no new one."""
+    """Open the named warehouse without creating one, in case the name is mistyped."""
     connect(arguments.warehouse, read_only=True).close()
     return _open(arguments, write=write)
 
@@ -172,7 +172,7 @@ def _watch(arguments: argparse.Namespace) -> int:
 
 
 def _send(db: Database) -> None:
-    """Bring the sinks up to date, with a line for each that was behind."""
+    """Send to all sinks, printing a line for each that was behind."""
     for name, epochs in db.send_sinks().items():
         if epochs:
             print(f"sink {name}: {plural(epochs, 'epoch')}", flush=True)
@@ -184,7 +184,7 @@ def _shell(arguments: argparse.Namespace) -> int:
 
 
 def _sql(arguments: argparse.Namespace) -> int:
-    """Run statements in order, until one fails; if all of them only read, next to whoever writes."""
+    """Run statements in order until one fails; if all of them only read, open the warehouse read-only."""
     texts = [text for _, text in split(arguments.statements)]
     if not texts:
         raise SqlError("there is no statement to run", hint="viewlet sql 'SELECT …'")
@@ -196,17 +196,17 @@ def _sql(arguments: argparse.Namespace) -> int:
 
 
 _READS = (Describe, DescribeHistory, DescribeQuery, Explain, Select, Show, ShowColumns, ShowCreate)
-"""The statements that change nothing."""
+"""The statements that only read."""
 
 
 def _answer(db: Database, text: str) -> str:
-    """What a statement did, or what it found."""
+    """Run a statement; return its outcome as text."""
     statement, before = parse(text), db.last_epoch
     return _outcome(db, statement, db.sql(text), before)
 
 
 def _report(db: Database, epochs: Sequence[int]) -> None:
-    """A line for each of some epochs, the last ones."""
+    """Print a line for each of these epochs."""
     for record in db.history()[-len(epochs) :] if epochs else ():
         if record["epoch"] in epochs:
             print(epoch_line(record), flush=True)
@@ -222,7 +222,7 @@ def _read(file: Path) -> str:
 
 
 def _run_one(db: Database, where: str, text: str) -> None:
-    """Run one statement; the text is padded so that its lines count as in the file."""
+    """Run one statement; its text is padded so that line numbers are those of the file."""
     try:
         shown = _answer(db, text)
     except ViewletError as error:
@@ -233,7 +233,7 @@ def _run_one(db: Database, where: str, text: str) -> None:
 
 
 def _outcome(db: Database, statement: Statement, result: Any, before: int) -> str:
-    """What a statement did after epoch `before`, in one line, or what it found."""
+    """The outcome of a statement after epoch `before`: a line, or its result."""
     match statement, result:
         case _, str():
             return result
@@ -256,7 +256,7 @@ def _outcome(db: Database, statement: Statement, result: Any, before: int) -> st
 
 
 def epoch_line(record: dict[str, Any]) -> str:
-    """One epoch: the rows that came in, the time that each view took, and the time in all."""
+    """An epoch as a line: the changed rows, the time of each view, and the total time."""
     number, kind = f"epoch {record['epoch']}: ", record.get("kind", "epoch")
     if kind == "flow":
         return f"{number}stage {record['stage']} of flow {record['name']}; {duration(record['ms'])}"
@@ -269,7 +269,7 @@ def epoch_line(record: dict[str, Any]) -> str:
 
 
 def _reading(record: dict[str, Any]) -> str:
-    """What an epoch read, for people."""
+    """The source's part of an epoch's record as text."""
     if "files" in record:
         parts = [plural(record["files"], "file"), *([f"{record['gone']} gone"] if record["gone"] else [])]
     else:

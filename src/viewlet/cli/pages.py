@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_ui_options(parser: argparse.ArgumentParser) -> None:
-    """Where the page is, and what it may do."""
+    """Add the options for the address of the page and its permissions."""
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: only this machine")
     parser.add_argument("--port", type=int, default=7878, help="default: 7878; 0 takes a free one")
     parser.add_argument("--write", action="store_true", help="allow statements, refresh and check; takes the lock")

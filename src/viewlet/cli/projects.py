@@ -23,7 +23,7 @@ DEFAULT_WAREHOUSE = "warehouse"
 
 
 def add_project_options(parser: argparse.ArgumentParser) -> None:
-    """What of a project is run, and how."""
+    """Add the options that select what to run of a project, and how."""
     group = parser.add_argument_group("of a project")
     group.add_argument(
         "--dry-run", action="store_true", help="show what would happen to each dataset, and read nothing"
@@ -44,7 +44,7 @@ def is_project(path: Path) -> bool:
 
 
 def run_project(arguments: argparse.Namespace, open_warehouse: Callable[..., Database]) -> int:
-    """Run a project in its warehouse, which is in its folder unless another is named."""
+    """Run a project in the named warehouse, by default one in its folder."""
     root = find_spec(arguments.path).parent
     if arguments.warehouse == DEFAULT_WAREHOUSE:
         arguments.warehouse = str(root / DEFAULT_WAREHOUSE)
@@ -59,7 +59,7 @@ def run_project(arguments: argparse.Namespace, open_warehouse: Callable[..., Dat
 
 
 def _dry_run(path: Path, selection: Selection, warehouse: str) -> int:
-    """Make a project, empty, in a warehouse that goes away; show what a run would do in its own, and how views are kept."""
+    """Create a project without data in a temporary warehouse; show what a run would do, and how it maintains views."""
     with ExitStack() as opened:
         target = _existing(warehouse)
         if target is not None:
@@ -74,7 +74,7 @@ def _dry_run(path: Path, selection: Selection, warehouse: str) -> int:
 
 
 def _existing(warehouse: str) -> Database | None:
-    """The warehouse that a project would be run in, to read; None if the run would create it."""
+    """Open the warehouse of a project for reading; None if a run would create it."""
     try:
         return connect(warehouse, read_only=True)
     except CorruptFile:

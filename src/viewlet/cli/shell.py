@@ -1,6 +1,6 @@
 """`viewlet shell`: statements by hand, with completion and history.
 
-A statement ends with a semicolon and may span lines; a line may hold several. `.help` lists what else there is.
+A statement ends with a semicolon and may span lines; a line may hold several. `.help` lists further commands.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 Run = Callable[["Database", str], str]
-"""Runs a statement; what to print."""
+"""Runs a statement and returns the text to print."""
 WORDS = re.findall(
     r"\w+",
     """ALL ALTER AND AS ASC BY CASE CAST CHECK COLUMN CONSTRAINT COUNT CREATE CROSS DELETE DESC DESCRIBE DISTINCT DROP
@@ -38,14 +38,14 @@ _PROMPT, _MORE = "viewlet> ", "     ... "
 
 
 class Completer:
-    """What a word may become: keywords, tables and views, their columns, commands."""
+    """Completes keywords, tables and views, their columns, and commands."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
         self._found: list[str] = []
 
     def candidates(self, word: str, before: str) -> list[str]:
-        """All completions of a word, given the text before it."""
+        """The completions of a word, given the text before it."""
         if not before.strip() and word.startswith("."):
             return [c for c in (".tables", ".explain ", ".check ", ".help", ".quit") if c.startswith(word)]
         if before.split()[:1] in ([".explain"], [".check"]):
@@ -68,7 +68,7 @@ class Completer:
         return [column for name in found for column in self.db.table(name).columns]
 
     def __call__(self, word: str, number: int) -> str | None:
-        """The nth completion, as readline asks for it."""
+        """The nth completion, for readline."""
         import readline
 
         if number == 0:
@@ -77,9 +77,9 @@ class Completer:
 
 
 def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> bool:
-    """Read statements and commands until the end, and print what they give; an error is one line.
+    """Read statements and commands until the end of input and print their results; an error is one line.
 
-    Returns whether all went well. What is left at the end of the input is a statement, too.
+    Returns whether all succeeded. An unterminated rest of the input is run, too.
     """
     text, is_well = "", True
     while True:
@@ -102,7 +102,7 @@ def shell(db: Database, run: Run, read: Callable[[str], str] = input) -> bool:
 
 
 def _split_rest(text: str) -> list[tuple[int, str]]:
-    """The statements of what was left at the end; one whose string has no end is run as it is, to say so."""
+    """The statements in the rest of the input; one with an open string is run as it is, to report the error."""
     try:
         return split(text)
     except SqlError:
@@ -110,7 +110,7 @@ def _split_rest(text: str) -> list[tuple[int, str]]:
 
 
 def _holds_words(text: str) -> bool:
-    """Whether there is more than space, comments and semicolons, or something that is still open."""
+    """Whether a text has more than white space, comments and semicolons, or an open string or comment."""
     try:
         return any(word.kind != "end" and word.key != ";" for word in read_words(text))
     except SqlError:
@@ -118,19 +118,19 @@ def _holds_words(text: str) -> bool:
 
 
 def _run_all(db: Database, run: Run, statements: Iterable[str]) -> bool:
-    """Run each statement, also after one that failed; whether all went well."""
+    """Run all statements, even if some fail; return whether all succeeded."""
     went_well = [_attempt(partial(_latest, db, partial(run, db, statement))) for statement in statements]
     return all(went_well)
 
 
 def _latest(db: Database, action: Callable[[], str]) -> str:
-    """What an action gives at the last committed epoch: another process may write meanwhile."""
+    """Run an action at the last committed epoch, as another process may have written meanwhile."""
     db.refresh()
     return action()
 
 
 def _attempt(action: Callable[[], str]) -> bool:
-    """Print what an action gives, or its error; whether it went well."""
+    """Print the result of an action, or its error; return whether it succeeded."""
     try:
         print(action(), flush=True)
     except ViewletError as error:
@@ -158,13 +158,13 @@ def _command(db: Database, line: str) -> str:
 
 
 def history_file() -> Path:
-    """Where statements are remembered."""
+    """The file of the statement history."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "viewlet" / "history"
 
 
 def interactive(db: Database, run: Run) -> None:
-    """A shell on the terminal, with completion and history if Python has readline."""
+    """Run a shell on the terminal, with completion and history if Python has readline."""
     try:
         import readline
     except ImportError:
@@ -185,7 +185,7 @@ def interactive(db: Database, run: Run) -> None:
 
 
 def start(db: Database, run: Run) -> int:
-    """Talk to a person, or read statements from a pipe; the exit status, 1 if one of those failed."""
+    """Run an interactive shell, or the statements of a pipe; return the exit status, 1 if one of those failed."""
     if sys.stdin.isatty():
         print(f"{db!r}\n.help lists commands; a statement ends with a semicolon")
         interactive(db, run)

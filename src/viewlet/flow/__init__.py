@@ -1,4 +1,4 @@
-"""Dataflows: stages with state, routed by key, for what no query expresses.
+"""Dataflows: stateful stages, routed by key, for what queries cannot express.
 
 from viewlet import flow
 

@@ -1,1 +1,1 @@
-"""Inspecting a warehouse: how views are maintained, what they hold, and whether they are right."""
+"""Inspecting a warehouse: `status`, `graph`, `describe` and `check`."""

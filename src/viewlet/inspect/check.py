@@ -1,4 +1,4 @@
-"""The promise, tested: everything that is kept fresh, compared with its definition on the current inputs."""
+"""`check`: compares views of any kind with their definitions on the current inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def check(warehouse: Warehouse, names: list[str]) -> pa.Table:
     """The rows in which views differ from their definitions: `expected` but missing, or `found` but wrong.
 
-    Of one view, its columns; of several, whose columns may not go together, the rows as texts.
+    For one view, rows have its columns; for several, whose columns may differ, they are texts.
     """
     wrong = list(_checked(warehouse, names))
     taken = warehouse.catalog.view(names[0]).fields if len(names) == 1 else ()

@@ -1,4 +1,4 @@
-"""`describe`: all about one table, view, flow, source or sink, as plain values."""
+"""`describe`: details of one table, view, flow, source or sink, as plain values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 _LAST = 30
-"""So many of the last epochs say what an epoch costs."""
+"""How many of the last epochs the cost of an epoch is taken from."""
 
 
 def describe(warehouse: Warehouse, name: str) -> dict[str, Any]:
-    """What `graph` says of a node, what it reads and what reads it; its columns, definition, operators, maps, costs."""
+    """A node of `graph` with its inputs and readers, columns, definition, operators, maps and costs."""
     whole, known = graph(warehouse), warehouse.catalog.known(name) or name
     node = next((node for node in whole["nodes"] if node["id"] == known), None)
     if node is None:
@@ -60,7 +60,7 @@ def _of_view(warehouse: Warehouse, view: Maintained) -> dict[str, Any]:
 
 
 def _maps(warehouse: Warehouse, view: Maintained) -> list[dict[str, Any]]:
-    """The state of a view: what each map holds, how large it is, and which other views use it too."""
+    """The state of a view: the contents and size of each map, and the other views that use it."""
     snapshot, meanings = warehouse.store.snapshot(), view.meanings
     others = [v for v in warehouse.catalog.views.values() if v.name != view.name]
     return [
@@ -77,7 +77,7 @@ def _maps(warehouse: Warehouse, view: Maintained) -> list[dict[str, Any]]:
 
 
 def _costs(warehouse: Warehouse, view: Maintained) -> dict[str, Any]:
-    """What an epoch costs in milliseconds, and what computing from scratch did; the rounds of a loop's last epoch."""
+    """The milliseconds of an epoch and of computing from scratch; for a loop, the rounds of its last epoch."""
     records = [r for r in warehouse.history(view.name) if view.name in r.get("views", {})]
     epochs = [r["views"][view.name] for r in records if r["kind"] == "epoch"]
     fills = [r["views"][view.name]["ms"] for r in records if r["kind"] != "epoch"]

@@ -1,6 +1,4 @@
-"""`graph`: what a warehouse consists of, how fresh it is, and what reads what. `describe` has the details of each
-node.
-"""
+"""`graph`: the parts of a warehouse, their freshness and dependencies. `describe` has the details of each node."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ Edge = tuple[str, str]
 
 
 def graph(warehouse: Warehouse) -> dict[str, Any]:
-    """Nodes in the order in which changes pass through them, and edges from what is read to what reads it.
+    """Nodes in the order in which changes pass through them, and edges from inputs to readers.
 
     Tables and views have their names; the others are `source:TABLE`, `flow:NAME` and `sink:NAME:TABLE`.
     """
@@ -65,7 +63,7 @@ def _view(warehouse: Warehouse, view: Maintained) -> Node:
 
 
 def _sinks(warehouse: Warehouse) -> Iterator[Node]:
-    """Where tables and views go on to, with how far each sink has come."""
+    """The sinks of tables and views, with their positions."""
     for sink in _passed_on(warehouse):
         last = warehouse.store.last_change(sink.of)
         state = {"delivered": sink.epoch, "waiting": last is not None and last[0] > (sink.epoch or 0)}
@@ -74,13 +72,13 @@ def _sinks(warehouse: Warehouse) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class _Sink:
-    """Where something goes on to: a sink that is declared, or a function that `deliver` calls."""
+    """A declared sink, or a receiver of `deliver`."""
 
     name: str
     kind: str
     of: str
     epoch: int | None
-    """The last epoch that it was given."""
+    """The last epoch that it received."""
 
     @property
     def id(self) -> str:
@@ -96,13 +94,13 @@ def _passed_on(warehouse: Warehouse) -> list[_Sink]:
 
 
 def _receivers(warehouse: Warehouse) -> list[tuple[str, str, str, int]]:
-    """The receivers of what is still there."""
+    """The receivers of existing tables and views."""
     found = positions(warehouse.store.snapshot())
     return [(receiver, "function", name, epoch) for receiver, name, epoch in found if warehouse.catalog.known(name)]
 
 
 def _changed(warehouse: Warehouse, name: str) -> Node:
-    """When something last changed."""
+    """The last change of a table or view."""
     last = warehouse.store.last_change(name)
     return {"changed": None, "timestamp": None} if last is None else {"changed": last[0], "timestamp": last[1]}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def warehouse_html(warehouse: Warehouse) -> str:
-    """Everything in a warehouse: rows, size, freshness, tier."""
+    """The tables and views of a warehouse, with rows, size, freshness and tier."""
     found = graph(warehouse)
     rows = [_row(node) for node in found["nodes"]]
     headings = [("name", ""), ("kind", ""), ("rows", ""), ("size", ""), ("changed", ""), ("tier", "")]
@@ -33,7 +33,7 @@ def _row(node: dict[str, Any]) -> list[str]:
 
 
 def epoch_html(warehouse: Warehouse, number: int) -> str:
-    """What an epoch changed in tables and views, and how long each view took."""
+    """The changes of an epoch by table and view, and the time of each view."""
     record = warehouse.history(since=number - 1)[0]
     parts = [(name, "table", part, "") for name, part in record.get("tables", {}).items()]
     parts += [

@@ -20,7 +20,7 @@ class InspectMethods:
     _warehouse: Warehouse
 
     def _repr_html_(self) -> str:
-        """What notebooks show: everything in the warehouse, with rows and freshness."""
+        """For notebooks: the tables and views with rows and freshness."""
         from viewlet.inspect.html import warehouse_html
 
         if self._warehouse.is_closed:
@@ -46,7 +46,7 @@ class InspectMethods:
         return view.explain(self._warehouse, verbose=verbose)
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Describe a table, view, flow, source or sink of `graph`, as plain values; for a view also how it is maintained."""
+        """Describe a table, view, flow, source or sink of `graph` as plain values, and how a view is maintained."""
         from viewlet.inspect.describe import describe
 
         return describe(self._warehouse, name)

@@ -63,7 +63,7 @@ def view_size(view: Maintained, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _rounds(view: Maintained, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many rows each round of the last epoch changed, where it took rounds."""
+    """How many rows each round of a loop's last epoch changed."""
     found = (r["views"][view.name] for r in reversed(records) if view.name in r.get("views", {}))
     done: dict[str, Any] = next(found, {})
     return {"rounds": {int(number): size for number, size in done["rounds"].items()}} if "rounds" in done else {}

@@ -1,4 +1,4 @@
-"""Recursive and iterative queries that are kept fresh, and a library of common ones."""
+"""Recursive and iterative queries, kept fresh, and a library of common ones."""
 
 from viewlet.loops.handlers.deltas import Adjust, Delete, Insert, Replace, over_row
 from viewlet.loops.handlers.handlers import AggregateHandler, JoinHandler, StateHandler

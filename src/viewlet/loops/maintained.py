@@ -1,4 +1,4 @@
-"""A loop as something that a warehouse keeps fresh."""
+"""Loops as a kind of maintained view."""
 
 from __future__ import annotations
 
@@ -45,37 +45,37 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("viewlet")
 _UPDATE, _FEW = 2, 1000
-"""A changed row costs about as much as two that are handled anew; small epochs are not worth weighing."""
+"""A changed row costs about as much as two rows of a run from scratch; smaller epochs are not compared."""
 _MANY: Mapping[type, int] = {type(None): 16, Network: 2}
-"""If more than one in so many rows changes, paths are found anew: where no graph is in memory, and where one is."""
+"""A relaxation starts over if more than one row in 16 changes or, with a graph in memory, more than one in 2."""
 _MOST = "the epoch changes most of it"
 _SHOWN = 200
-"""Of so many rounds the record of an epoch says how much each changed."""
+"""How many of the last rounds an epoch's record lists."""
 
 
 @dataclass(frozen=True)
 class Loop(Maintained):
-    """The result of a loop, kept fresh by its rounds."""
+    """The result of a recursive or iterative query, refreshed by running rounds."""
 
     kind: ClassVar[str] = "loop"
     name: str
     definition: str | None
-    """The text; None where the loop was given in Python."""
+    """The SQL text; None if the loop was given in Python."""
     compiled: CompiledLoop
     position: int = 0
     created: int = 0
     seen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The columns of tables as the definition found them, where they have got more since."""
+    """The columns of tables when the loop was defined, if some have been added since."""
 
     given: LoopText | None = None
-    """The loop that was given in Python, and those of its queries that are DataFrames, by name."""
+    """The parsed loop, if it was given in Python; `queries` are its DataFrames, by name."""
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
     trusted: bool = True
-    """Whether the plans that are stored with it may run."""
+    """Whether code stored with it may run."""
 
     @cached_property
     def text(self) -> LoopText:
-        """The definition, taken apart."""
+        """The parsed definition."""
         found = self.given or read_loop(self.definition or "")
         assert found is not None, f"{self.name} is no loop: {self.definition}"
         return found
@@ -126,7 +126,7 @@ class Loop(Maintained):
         return self._emitted(run, self._from_scratch(run), "from scratch")
 
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        """Go on from what is there. Histories may begin again: where an epoch reaches most rows, or fails on some that go."""
+        """Continue from the stored state; histories start over if an epoch reaches most rows or fails on deletions."""
         refuse_other_spark(run.warehouse, self.name, self.compiled.changing, self.compiled.spark)
         if self.text.restarts:
             why = "as its merge asks for" if self.compiled.has_users_code else "as RESTART says"
@@ -134,7 +134,7 @@ class Loop(Maintained):
         changes = {bag: delta for bag in self.reads if (delta := run.delta(bag)) is not None}
         if self.compiled.relaxed is not None:
             return self._relax(run, changes)
-        if self.text.converges or self.compiled.handled is not None:  # where it begins may matter to its result
+        if self.text.converges or self.compiled.handled is not None:  # its result may depend on where it starts
             outcome = self._run(run, changes, graph=run.memory, before=run.rows_before)
             how = "diffusion from the last result: approximate" if self.text.diffuses else "rounds from the last result"
             return self._emitted(run, outcome, how)
@@ -145,7 +145,7 @@ class Loop(Maintained):
             return self._emitted(run, self._from_scratch(run), f"from scratch: {why}")
 
     def _relax(self, run: Refresh, changes: Mapping[str, Rows]) -> dict[str, Any]:
-        """Go on with the graph that is in memory, or make it anew: of all rows, where so many change."""
+        """Continue with the graph in memory, or rebuild it; start over if too many rows change."""
         there = sum(run.before(bag).rows for bag in self.reads)
         if sum(map(len, changes.values())) > there // _MANY[type(run.memory)] + _FEW:
             return self._emitted(run, self._from_scratch(run), f"from scratch: {_MOST}")
@@ -154,12 +154,12 @@ class Loop(Maintained):
         return self._emitted(run, outcome, f"from scratch: {_MOST}" if begins_again else "rounds that change")
 
     def _worth_going_on(self, run: Refresh) -> int:
-        """How many rows may be handled before it would be cheaper to begin again, with all rows of inputs and rounds."""
+        """How many rows may be handled before starting over, with all rows of inputs and states, is cheaper."""
         there = [*self.reads, *(state.bag for state in self.compiled.states)]
         return sum(run.before(bag).rows for bag in there) // _UPDATE + _FEW
 
     def _from_scratch(self, run: Refresh) -> Outcome:
-        """All rounds, on all rows; the difference to what is there is what goes on."""
+        """Run all rounds on all rows; the change is the difference to the current result."""
         read = run.rows_unnetted if self.compiled.is_in_memory else run.rows
         rows = {bag: found for bag in self.reads if len(found := read(bag))}
         outcome = self._run(run, rows, initial=True)
@@ -181,7 +181,7 @@ class Loop(Maintained):
             run.deltas.jobs += [] if tasks is None else tasks.jobs
 
     def _tasks(self, run: Refresh) -> TaskRounds | None:
-        """What runs rounds on a cluster: all of them where that is the engine, or those that are cheaper there."""
+        """A runner of rounds on a cluster: of all, on the Spark engine, or of those that are cheaper there."""
         if why_in_process(self.compiled) is not None:
             return None
         warehouse, programs = run.warehouse, [state.program for state in self.compiled.stepped]
@@ -209,7 +209,7 @@ class Loop(Maintained):
 
     @property
     def trusted_queries(self) -> Mapping[str, StoredQuery]:
-        """The plans that are stored with it, to be run."""
+        """The stored plans of its DataFrames; raise if they must not run."""
         if self.queries:
             self._refuse_untrusted()
         return self.queries
@@ -252,7 +252,7 @@ class Loop(Maintained):
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> Loop:
-    """The loop that a document describes."""
+    """Decode a loop."""
     if document["version"] != VERSION:
         raise StoreError(
             f"loop {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
@@ -282,7 +282,7 @@ def _stored(query: StoredQuery) -> list[Any]:
 
 
 def loop_of(warehouse: Warehouse, name: str, definition: Any, policy: str) -> Loop | None:
-    """The loop that a definition is; None if it is an ordinary query, or a recursion that is left to Spark."""
+    """Compile a definition into a loop; None if it is an ordinary query, or a recursion that is left to Spark."""
     if isinstance(definition, PythonLoop):
         compiled, queries = define_loop(warehouse, name, definition)
         return Loop(name, None, compiled, warehouse.next_position(), given=definition.text, queries=queries)

@@ -1,4 +1,4 @@
-"""Matrix programs: written as in NumPy, and kept fresh while their matrices change.
+"""Matrix programs: written as in NumPy, and kept fresh as their matrices change.
 
 def ols(X, y):
     return np.linalg.inv(X.T @ X) @ X.T @ y

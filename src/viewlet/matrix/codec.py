@@ -1,4 +1,4 @@
-"""Programs and saved states as JSON, and back. Every node is an object with its class under `$`."""
+"""Programs and saved states as JSON. Each node is an object with its class under `$`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from viewlet.matrix.errors import UnsupportedQuery
 from viewlet.matrix.refresh import saved
 
 VERSION = 1
-"""Of the stored form; a program of another version is refused, not misread."""
+"""The version of the format; programs of other versions are refused."""
 
 _CLASSES: dict[str, type] = {
     name: found
@@ -27,12 +27,12 @@ Stored = TypeVar("Stored", ops.Program, saved.Saved)
 
 
 def dumps(value: ops.Program | saved.Saved) -> str:
-    """A program, or a saved state, as JSON text."""
+    """Encode a program or a saved state as JSON."""
     return json.dumps({"version": VERSION, "value": _encode(value)}, ensure_ascii=False, allow_nan=False)
 
 
 def loads(text: str, wanted: type[Stored]) -> Stored:
-    """What `dumps` wrote."""
+    """Decode what `dumps` returned."""
     stored = json.loads(text)
     if stored.get("version") != VERSION:
         raise UnsupportedQuery(f"a matrix program of version {stored.get('version')} cannot be read, only {VERSION}")

@@ -1,4 +1,4 @@
-"""Errors of matrices: Viewlet's, which are NumPy's too.
+"""Errors of matrix programs: Viewlet's errors that are also NumPy's.
 
     UnsupportedQuery
     ├── ShapeError (ValueError)         shapes that do not fit, as NumPy would say
@@ -6,7 +6,7 @@
     EvaluationError
     └── SingularMatrix (LinAlgError)    a matrix without an inverse
 
-A change that does not fit its matrix is a `RejectedEpoch`. After any of them nothing has changed.
+A change that does not fit its matrix raises `RejectedEpoch`. No error changes the state.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ShapeError(UnsupportedQuery, ValueError):
 
 
 class UntraceableError(UnsupportedQuery, TypeError):
-    """What a traced matrix cannot do, because its numbers are not there yet."""
+    """An operation that a traced matrix does not support, because its entries are not known yet."""
 
 
 class SingularMatrix(EvaluationError, np.linalg.LinAlgError):
-    """A matrix that has no inverse, or none in the precision at hand."""
+    """A matrix that is singular, exactly or numerically."""

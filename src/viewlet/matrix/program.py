@@ -1,4 +1,4 @@
-"""The entry point: a function of matrices becomes a program, and a program with matrices a maintained state."""
+"""The entry point: traces a function into a program, and starts maintaining it for given matrices."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from viewlet.matrix.refresh.maintained_program import MaintainedProgram
 from viewlet.matrix.refresh.start import TOLERANCE, intake
 
 MEASURED = 1 << 16
-"""Entries of all inputs from which on it pays to know this machine before a strategy is chosen."""
+"""The number of input entries from which on measuring this machine pays off for the choice of a strategy."""
 
 
 class MatrixProgram:
-    """A traced program; it can be printed, stored, explained and started."""
+    """A traced program, which can be printed, stored, explained and started."""
 
     def __init__(self, source: Program) -> None:
         self.source = source
@@ -60,7 +60,7 @@ class MatrixProgram:
         machine: Machine | None = None,
         in_blocks: bool = False,
     ) -> Compiled:
-        """Return the program for matrices of some sizes, in the cheapest or the requested form."""
+        """Compile the program for matrices of some sizes, in the cheapest or the requested form."""
         wanted = {s for i in self.source.inputs for dim in i.shape for s in symbols_of(dim)}
         if missing := sorted(wanted - (sizes or {}).keys()):
             raise UnknownName(f"sizes missing: {', '.join(missing)}", hint="compile and explain need a number for each")
@@ -71,7 +71,7 @@ class MatrixProgram:
         return explain(self.compile(sizes, **options), sizes or {}, {})
 
     def evaluate(self, *, dtype: Any = None, blocks: Blocks | None = None, **inputs: ArrayLike) -> dict[str, Array]:
-        """Return the outputs for some matrices, evaluated from scratch as written; numbers are 1 × 1."""
+        """Evaluate the program from scratch, as written, and return its outputs; numbers are 1 × 1."""
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
         return evaluate_source(self.source, arrays, sizes, next(iter(arrays.values())).dtype, blocks)
 
@@ -85,12 +85,11 @@ class MatrixProgram:
         blocks: Blocks | None = None,
         **inputs: ArrayLike,
     ) -> MaintainedProgram:
-        """Evaluate the program and keep every intermediate, for later updates.
+        """Evaluate the program and store every intermediate result, for later updates.
 
         `options` are those of `compile`: model, strategy, expected, machine; for large matrices, this machine is
-        measured, once. A residual beyond `tolerance`, tried on
-        as many random vectors as `probes` says, has a statement evaluated anew. With `blocks`, large matrices are kept
-        there.
+        measured once. A statement is re-evaluated if its residual on `probes` random vectors exceeds `tolerance`.
+        `blocks`: where large matrices are stored.
         """
         arrays, sizes = intake(self.source.inputs, inputs, dtype)
         large = sum(array.size for array in arrays.values()) > MEASURED

@@ -1,8 +1,8 @@
-"""AUTO CDC: a streaming table of change events, and a view of the state that they result in.
+"""AUTO CDC: a streaming table of change events, and a view of the resulting state.
 
-The view is a function of all events, so the order in which they come does not matter. SCD type 1 is the last event of
-each key, unless it is a deletion. Type 2 has a row for each stretch of a key's events that agree in what is tracked:
-the values of the last of them, where the stretch begins, and where the next event ends it.
+The view is a function of all events, so the order of their arrival does not matter. SCD type 1 is the last event of
+each key, unless it is a deletion. Type 2 has a row for each sequence of a key's events with equal tracked columns: the
+values of the last one, the start of the sequence, and its end, where the next one starts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SEQUENCE, DELETED = "__sequence", "__deleted"
-"""What the table of events has beside the columns that are kept."""
+"""The additional columns of the table of events."""
 START_AT, END_AT = "__START_AT", "__END_AT"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Some columns: those that are named, or all but those."""
+    """A selection of columns: those named, or all others."""
 
     names: tuple[str, ...] = ()
     is_except: bool = True
 
     def of(self, there: Sequence[str], where: str) -> list[str]:
-        """The columns that are meant, in the order of those that are there."""
+        """The selected ones of existing columns, in their order."""
         known, named = {name.lower() for name in there}, {name.lower() for name in self.names}
         if unknown := [name for name in self.names if name.lower() not in known]:
             raise ProjectError(f"{where}: there is no column {unknown[0]}", hint=suggestion(unknown[0], there))
@@ -40,12 +40,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class AutoCdc:
-    """A flow of change events into a table that holds what they come to."""
+    """A flow of change events into a table with the resulting state."""
 
     name: str
     target: str
     source: str
-    """What stands after FROM: a stream."""
+    """The text after FROM: a stream."""
     keys: tuple[str, ...]
     sequence_by: str | Column
     where: str
@@ -57,16 +57,16 @@ class AutoCdc:
 
     @property
     def events(self) -> str:
-        """The table of events."""
+        """The name of the table of events."""
         return f"{self.target}_events"
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The columns of the table of events that are never NULL."""
+        """The NOT NULL columns of the table of events."""
         return (*self.keys, SEQUENCE, DELETED)
 
     def read_events(self) -> DataFrame:
-        """What the flow appends to the table of events."""
+        """The rows that the flow appends to the table of events."""
         from pyspark.sql import SparkSession
         from pyspark.sql import functions as sf
 
@@ -88,7 +88,7 @@ class AutoCdc:
             raise ProjectError(f"{self.where}: {min(taken)} is a column name that AUTO CDC reserves", hint="rename it")
 
     def query(self, columns: Sequence[str]) -> str:
-        """The view over the table of events, which holds these columns beside its own."""
+        """The query of the view over the table of events, which has these columns."""
         kept = [name for name in columns if name not in (SEQUENCE, DELETED)]
         return _newest(self, kept) if self.scd_type == 1 else _history(self, kept)
 
@@ -105,13 +105,13 @@ def _newest(flow: AutoCdc, columns: Sequence[str]) -> str:
 
 
 def _history(flow: AutoCdc, columns: Sequence[str]) -> str:
-    """SCD type 2: each stretch of events that agree in what is tracked; of two at once, the deletion counts as later."""
+    """SCD type 2: a row for each sequence of events with equal tracked columns; at equal times, deletions are last."""
     keys = {key.lower() for key in flow.keys}
     tracked = flow.tracked.of([name for name in columns if name.lower() not in keys], flow.where)
     order = f"PARTITION BY {_list(flow.keys)} ORDER BY {SEQUENCE}, {DELETED}"
 
     def differs(other: str) -> str:
-        """Whether an event and the one before or after it are of two stretches."""
+        """The condition that an event and the one before or after it belong to different sequences."""
         values = [f"NOT ({other}({quoted(name)}) OVER w <=> {quoted(name)})" for name in tracked]
         return " OR ".join([f"coalesce({other}({DELETED}) OVER w, true)", *values])
 

@@ -18,11 +18,11 @@ _STARTS = (
     ("KEYS", "("),
     (";",),
 )
-"""What an expression ends before."""
+"""The words that end an expression."""
 
 
 def read_auto_cdc(reader: Reader, name: str, target: str, where: str, settings: Mapping[str, str]) -> AutoCdc:
-    """The flow that the rest of a statement describes."""
+    """Parse the rest of an AUTO CDC statement."""
     reader.expect("FROM")
     is_stream = reader.sees("STREAM") or reader.sees("(")
     source = _expression(reader, "a stream")

@@ -1,4 +1,4 @@
-"""What a project defines: datasets, and the queries that fill them."""
+"""The definitions of a project: datasets, and the queries that fill them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Kind = Literal["materialized view", "streaming table", "temporary view", "view",
 
 @dataclass(frozen=True)
 class Dataset:
-    """Something that a project makes."""
+    """A dataset of a project."""
 
     name: str
     kind: Kind
     where: str
     """The file and line that define it."""
     schema: Any = None
-    """The columns that it is declared to have: a DDL text or a StructType."""
+    """The declared columns: DDL text or a StructType."""
     format: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Of a sink; of others, the properties of the table."""
+    """The options of a sink, or the properties of a table."""
     auto_cdc: AutoCdc | None = None
-    """The flow of change events that it holds the outcome of, as a view."""
+    """The flow of change events whose resulting state it is, as a view."""
     part_of: str = ""
-    """The dataset that it is selected and made from scratch with, if not by itself."""
+    """The dataset with which it is selected and fully refreshed, if not on its own."""
     required: tuple[str, ...] = ()
-    """Columns that are never NULL."""
+    """The NOT NULL columns."""
 
     @property
     def is_table(self) -> bool:
@@ -43,13 +43,13 @@ class Dataset:
 
     @property
     def policy(self) -> str:
-        """How it is to be refreshed: `incremental_strict` and its like, as Databricks spells them."""
+        """The refresh policy, in Databricks' spelling, such as `incremental_strict`."""
         return self.options.get("refresh_policy", "AUTO").replace("_", " ").upper()
 
 
 @dataclass(frozen=True)
 class Query:
-    """What fills a dataset: a function that gives a DataFrame, or a text."""
+    """The query of a dataset: a function that returns a DataFrame, or SQL text."""
 
     name: str
     target: str
@@ -60,18 +60,18 @@ class Query:
 
 @dataclass
 class Definitions:
-    """All that a project defines, by names in lower case."""
+    """The definitions of a project, by name in lower case."""
 
     qualifiers: frozenset[str] = frozenset()
     datasets: dict[str, Dataset] = field(default_factory=dict)
     queries: dict[str, list[Query]] = field(default_factory=dict)
-    """By their targets."""
+    """Queries by target."""
     auto_cdc: list[AutoCdc] = field(default_factory=list)
     code: str = ""
-    """What tells the project's Python files from other versions of them."""
+    """A fingerprint of the project's Python files."""
 
     def plain(self, name: str, where: str = "") -> str:
-        """A name without the catalog and schema that the project has anyway."""
+        """A name without the project's own catalog and schema."""
         *before, last = [part.strip("`") for part in name.split(".")]
         if strange := [part for part in before if part.lower() not in self.qualifiers]:
             raise ProjectError(
@@ -101,14 +101,14 @@ class Definitions:
         return self.queries.get(dataset.name.lower(), [])
 
     def check(self) -> None:
-        """Every query has a target, and every view one query; flows of change events are split into the two."""
+        """Refuse queries without a target, and views without exactly one query; split flows of change events."""
         for flow in self.auto_cdc:
             self._split(flow)
         for target, queries in self.queries.items():
             if target not in self.datasets:
                 raise ProjectError(f"{queries[0].where}: there is no {queries[0].target} for flow {queries[0].name}")
         for dataset in self.datasets.values():
-            one = dataset.kind not in ("streaming table", "sink")  # others may have none, or many
+            one = dataset.kind not in ("streaming table", "sink")  # these may have any number of flows
             if dataset.kind == "sink" and (dataset.format.lower() != "parquet" or not dataset.options.get("path")):
                 raise ProjectError(
                     f"{dataset.where}: sink {dataset.name} has format {dataset.format}, and needs parquet with a path",
@@ -118,7 +118,7 @@ class Definitions:
                 raise ProjectError(f"{dataset.where}: {dataset.kind} {dataset.name} needs one query")
 
     def _split(self, flow: AutoCdc) -> None:
-        """Let a flow of change events be a streaming table of them, and its target a view over that."""
+        """Replace a flow of change events by a streaming table of events, and its target by a view over it."""
         target = self.find(flow.target)
         if target is None or target.kind != "streaming table":
             raise ProjectError(

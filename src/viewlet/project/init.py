@@ -47,7 +47,7 @@ GROUP BY customer;
 
 
 def init_project(root: Path) -> list[Path]:
-    """Write the files of a new project into a new folder; their paths."""
+    """Write the files of a new project to a new folder; return their paths."""
     if root.exists() and any(root.iterdir()):
         raise ProjectError(f"{root} is not empty", hint="name a new folder")
     written = []

@@ -24,7 +24,7 @@ class ProjectMethods:
     ) -> list[Outcome]:
         """Run the project in a folder with a `spark-pipeline.yml`; return the outcome of each dataset.
 
-        `refresh`: only some datasets, and those that they read. `full_refresh`: rebuild some from scratch.
+        `refresh`: run only these datasets and those they read. `full_refresh`: rebuild these from scratch.
         """
         from viewlet.project.run import Selection, run_project
 

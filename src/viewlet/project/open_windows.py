@@ -1,10 +1,11 @@
 """Open windows: the rows of groups that a flow's watermark has not closed yet.
 
-The law: a group gives its result once, when the watermark has reached its end, and its rows are gone with the commit
-that appends it. A row whose group has closed when it comes is late, and left out. The watermark of a flow is the latest
-time of the rows that it has read, less its delay, in milliseconds; it starts at 1970 and never goes back, all as in Spark.
+The law: a group emits its result once, when the watermark has reached its end, and the commit that appends the result
+deletes its rows. A row that arrives after its group has closed is late, and dropped. The watermark of a flow is the
+latest time of the rows that it has read, minus its delay, in milliseconds; it starts at 1970 and never goes back. All
+this is as in Spark.
 
-Rows wait as they would enter the aggregate, each run's in a piece of its own, by when the first of its groups closes.
+Rows wait in the form in which they enter the aggregate, in pieces by run, ordered by when the first group closes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ TYPES: dict[str, pa.DataType] = {
     "closes": pa.int64(),
     "rows": pa.binary(),
 }
-"""A piece: its rows as Arrow's messages, and when the first of them leaves. One without rows holds the watermark."""
+"""A piece: its rows as an Arrow stream, and when the first of them closes. A piece without rows holds the watermark."""
 LAYOUT = Layout(columns=tuple(TYPES), key=("flow", "closes"))
 _NEVER = -(2**62)
 
@@ -49,7 +50,7 @@ def windows_bag(table: Table) -> str:
 
 @dataclass(frozen=True)
 class WaitingRows:
-    """Rows that wait."""
+    """A piece of waiting rows."""
 
     closes: int
     rows: bytes
@@ -67,7 +68,7 @@ class WaitingRows:
 
 @dataclass(frozen=True)
 class OpenWindows:
-    """What a flow keeps from one run to the next."""
+    """The state of a flow between runs."""
 
     table: Table
     query: Query
@@ -75,7 +76,7 @@ class OpenWindows:
     pieces: tuple[WaitingRows, ...] = ()
 
     def rows(self, weight: int) -> Iterator[tuple[str, int, int, bytes, int]]:
-        """As they are stored, to be put in or taken out; the watermark too, once there is one."""
+        """The state as stored rows with a weight, including the watermark, once there is one."""
         flow = self.query.name
         if self.watermark:
             yield flow, self.watermark, 0, b"", weight
@@ -88,12 +89,12 @@ def _stored(snapshot: Snapshot, table: Table) -> Iterator[tuple[str, int, int, b
 
 
 def watermarks(snapshot: Snapshot, table: Table) -> dict[str, int]:
-    """How far the time of each flow has come, in milliseconds."""
+    """The watermark of each flow, in milliseconds."""
     return {flow: mark for flow, mark, _, body in _stored(snapshot, table) if not body}
 
 
 def open_windows(snapshot: Snapshot, table: Table, query: Query) -> OpenWindows:
-    """What a flow has kept."""
+    """The stored state of a flow."""
     mine = [row for row in _stored(snapshot, table) if row[0] == query.name]
     pieces = tuple(WaitingRows(closes, body) for _, _, closes, body in mine if body)
     return OpenWindows(table, query, watermarks(snapshot, table).get(query.name, 0), pieces)
@@ -101,16 +102,16 @@ def open_windows(snapshot: Snapshot, table: Table, query: Query) -> OpenWindows:
 
 @dataclass(frozen=True)
 class Windows:
-    """What a run made of the windows that were open."""
+    """The effect of a run on open windows."""
 
     before: OpenWindows
     after: OpenWindows
     late: int
     results: DataFrame
-    """What follows from those that have closed."""
+    """The results of the groups that have closed."""
 
     def keep(self, transaction: Transaction) -> dict[str, Any]:
-        """Store what stays open."""
+        """Store the windows that stay open; return fields for the record."""
         rows = [*self.before.rows(-1), *self.after.rows(1)]
         *columns, weights = zip(*rows, strict=True) if rows else [()] * (len(TYPES) + 1)
         arrays = {name: pa.array(c, kind) for (name, kind), c in zip(TYPES.items(), columns, strict=True)}
@@ -120,7 +121,7 @@ class Windows:
 
 
 def close_windows(flow: WatermarkedFlow, before: OpenWindows) -> Windows:
-    """Take in what is new, and close what the watermark has reached."""
+    """Add new rows and close the groups that the watermark has reached."""
     from viewlet.spark.session.arrow_frames import from_arrow
 
     arriving = flow.arriving()
@@ -129,7 +130,7 @@ def close_windows(flow: WatermarkedFlow, before: OpenWindows) -> Windows:
     watermark = max(before.watermark, _latest(flow) - flow.delay)
     due = [
         p for p in before.pieces if flow.is_session or p.closes <= watermark * 1000
-    ]  # a session may join with any row
+    ]  # new rows may extend any session
     waiting = _together(before, [piece.table() for piece in due], rows)
     closes = _closing(flow, waiting)
     closed = closes <= watermark * 1000
@@ -140,14 +141,14 @@ def close_windows(flow: WatermarkedFlow, before: OpenWindows) -> Windows:
 
 
 def _in_time(rows: pa.Table, watermark: int) -> tuple[pa.Table, int]:
-    """The rows whose groups are open, and how many others are late; a group without a time never closes, and is none."""
+    """The rows whose groups are open, and the number of late ones; rows without a time belong to no group."""
     there = valid_mask(_first(rows))
     late = there & (_ends(rows) <= watermark * 1000)
     return rows.filter(pa.array(there & ~late)), int(late.sum())
 
 
 def _together(before: OpenWindows, waiting: list[pa.Table], rows: pa.Table) -> pa.Table:
-    """Rows that wait and rows that came."""
+    """Waiting and new rows."""
     if any(table.schema != rows.schema for table in waiting):
         raise ProjectError(
             f"{before.query.where}: flow {before.query.name} reads other columns than its open windows hold",
@@ -157,7 +158,7 @@ def _together(before: OpenWindows, waiting: list[pa.Table], rows: pa.Table) -> p
 
 
 def _closing(flow: WatermarkedFlow, rows: pa.Table) -> Micros:
-    """When the group of each row closes; a session goes on as long as rows meet it."""
+    """When the group of each row closes; sessions extend as long as rows touch them."""
     ends = _ends(rows)
     if not flow.is_session or not len(ends):
         return ends
@@ -168,7 +169,7 @@ def _closing(flow: WatermarkedFlow, rows: pa.Table) -> Micros:
 
 
 def _ends(rows: pa.Table) -> Micros:
-    """When each row's own window ends, or the row happened; anything where that is NULL."""
+    """The end of each row's window, or its time; undefined if NULL."""
     column = _first(rows)
     return _micros(column.field(1) if pa.types.is_struct(column.type) else column)
 
@@ -182,7 +183,7 @@ def _micros(times: pa.Array) -> Micros:
 
 
 def _latest(flow: WatermarkedFlow) -> int:
-    """The latest time among the new rows, in milliseconds; the start of all time if none has one."""
+    """The latest time of the new rows in milliseconds; the earliest possible one if none has a time."""
     from pyspark.sql import functions as sf
 
     found = collect(flow.times().agg(sf.max("time").alias("time")))["time"].combine_chunks()

@@ -1,4 +1,4 @@
-"""A project's queries in Viewlet's terms: streams, files and qualified names become names of one part."""
+"""Rewrites a project's queries: streams, files and qualified names become names of one part."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ FORMATS = ("csv", "json", "parquet", "xml")
 
 @dataclass(frozen=True)
 class Names:
-    """What the names of a text become."""
+    """The rewrites of names in a text."""
 
     table: Callable[[str], str]
-    """A name that may be a dataset's, qualified or not; as it is, if it is none."""
+    """Rewrites the name of a dataset, qualified or not; other names stay."""
     stream: Callable[[str], str]
     files: Callable[[str, str, bool], str]
-    """A format and a path; the last argument: whether they are a stream."""
+    """Names the files of a format and path; the last argument: whether they are a stream."""
     watermarked: Callable[[str, str, str], str] = lambda stream, _, __: stream
-    """What a stream is called, the expression that says when its rows happened, and how late they may come."""
+    """Names a stream with a watermark, given the stream, the expression of event times, and the delay."""
 
 
 def rewrite(text: str, names: Names) -> str:
-    """The same query over names of one part."""
+    """Rewrite a query to names of one part."""
     words, pieces, at, done = read_words(text), [], 0, 0
     while words[at].kind != "end":
         found = _stream(words, at, names) or _files(words, at, names) or _table(words, at, names)
@@ -40,7 +40,7 @@ def rewrite(text: str, names: Names) -> str:
 
 
 def _qualified(words: list[Word], at: int) -> tuple[str, int]:
-    """The name at a place, with the place after it."""
+    """The possibly qualified name at a position, and the position after it."""
     parts = [unquoted(words[at])]
     while words[at + 1].key == "." and words[at + 2].kind in ("name", "quoted"):
         at += 2
@@ -67,13 +67,13 @@ def _stream(words: list[Word], at: int, names: Names) -> tuple[str, int] | None:
 
 
 def _watermark(words: list[Word], at: int, names: Names, stream: str) -> tuple[str, int]:
-    """`WATERMARK time DELAY OF INTERVAL 10 MINUTES` behind a stream, if it is there."""
+    """`WATERMARK time DELAY OF INTERVAL 10 MINUTES` after a stream, if present."""
     delay = next((i for i in range(at, len(words)) if words[i].key == "DELAY"), None)
     if words[at].key != "WATERMARK" or delay is None or words[delay + 2].key != "INTERVAL":
-        return stream, at  # nothing of it, or nothing that Spark understands
+        return stream, at  # absent, or invalid for Spark, too
     end = delay + 3
     while words[end].kind in ("number", "string"):
-        if any(c.isalpha() for c in words[end].text):  # '10 minutes' has its unit inside
+        if any(c.isalpha() for c in words[end].text):  # '10 minutes' includes its unit
             end += 1
         else:
             end += 4 if words[end + 2 : end + 3] and words[end + 2].key == "TO" else 2

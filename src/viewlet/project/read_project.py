@@ -1,4 +1,4 @@
-"""Loading a project: its Python files are imported, its SQL files read; nothing is evaluated yet."""
+"""Loads a project: imports its Python files and parses its SQL files, without evaluating queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def load(spec: Spec, definitions: Definitions, session: ProjectSession, spark: SparkSession) -> None:
-    """Fill the definitions from a project's files."""
+    """Read the definitions from a project's files."""
     from viewlet.spark.project_registry import registering
 
     files = spec.files()
@@ -46,7 +46,7 @@ def load(spec: Spec, definitions: Definitions, session: ProjectSession, spark: S
 
 @contextmanager
 def inside(root: Path) -> Iterator[None]:
-    """Paths of a project's code are relative to its folder, and so are its modules."""
+    """Make paths and imports of a project's code relative to its folder."""
     before = os.getcwd()
     os.chdir(root)
     sys.path.insert(0, str(root))
@@ -58,7 +58,7 @@ def inside(root: Path) -> Iterator[None]:
 
 
 def _import(path: Path, spark: SparkSession) -> None:
-    """Run a file of definitions; `spark` is there, as in Spark 4.2."""
+    """Run a Python file of definitions, with the global `spark`, as in Spark 4.2."""
     found = importlib.util.spec_from_file_location(path.stem, path)
     assert found is not None and found.loader is not None
     module = importlib.util.module_from_spec(found)
@@ -67,7 +67,7 @@ def _import(path: Path, spark: SparkSession) -> None:
 
 
 class _Registration:
-    """What decorators register, as definitions."""
+    """Turns the registrations of decorators into definitions."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions

@@ -1,7 +1,7 @@
-"""What a project's queries read: datasets, streams of them, files.
+"""Resolves what a project's queries read: datasets, streams of them, files.
 
-While a project is defined, everything is empty, and only plans count. While a flow runs, a stream is what was added
-to its table since the flow last read it, and every other table is what it holds now.
+While a project is defined, all tables are empty and only plans matter. While a flow runs, a stream has the rows added
+to its table since the flow last read it, and other tables have their current rows.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from viewlet.spark.project_session import Files
 
 MODES: dict[str, OnBad] = {"PERMISSIVE": "READ NULLS", "DROPMALFORMED": "DROP ROW", "FAILFAST": "FAIL EPOCH"}
-"""Spark's ways with malformed records."""
+"""Spark's modes for malformed records."""
 
 
 def stream_name(table: str) -> str:
-    """The name under which a query finds the stream of a table."""
+    """The name of a table's stream in queries."""
     return f"stream of {table}"
 
 
 @dataclass
 class Evaluation:
-    """What one query has read."""
+    """The reads of one query."""
 
     positions: dict[str, int] | None = None
-    """For a flow that runs: up to which epoch it has read each stream."""
+    """For a running flow, the epoch up to which it has read each stream; None during definition."""
     streams: dict[str, int] = field(default_factory=dict)
-    """How many new rows each stream has."""
+    """The number of new rows of each stream."""
     epochs: dict[str, int] = field(default_factory=dict)
-    """Up to which epoch each stream is read now."""
+    """The epoch up to which each stream is read now."""
     temporary: bool = False
-    """Whether a temporary view is part of it."""
+    """Whether it reads a temporary view."""
 
 
 class ProjectReads:
@@ -61,14 +61,14 @@ class ProjectReads:
     def __init__(self, db: Database, spark: SparkSession, definitions: Definitions, *, is_trial: bool) -> None:
         self._db, self._spark, self._definitions, self._is_trial = db, spark, definitions, is_trial
         self.needed: Callable[[str], None] = lambda _: None
-        """Makes a dataset of the project, if it is one and not yet made in this run."""
+        """Creates the dataset of that name, if the project has one that this run has not created yet."""
         self.evaluation = Evaluation()
         self.sources: set[str] = set()
-        """The tables of files that were read."""
+        """The tables that folders of files feed."""
 
     @contextmanager
     def evaluating(self, positions: dict[str, int] | None = None) -> Iterator[Evaluation]:
-        """Notes what is read in the block."""
+        """Record the reads of a block."""
         before, self.evaluation = self.evaluation, Evaluation(positions)
         try:
             yield self.evaluation
@@ -85,12 +85,12 @@ class ProjectReads:
         return self._spark.sql(self.text(text), args)
 
     def text(self, text: str) -> str:
-        """A query's text, all of whose names the session knows."""
+        """A query's text with all names registered in the session."""
         streams = lambda name: quoted(self._show_stream(self._definitions.plain(name)))  # noqa: E731
         return rewrite(text, Names(self._known, streams, self._files_of_text, self._watermarked_in_text))
 
     def watermarked(self, frame: DataFrame, column: str, delay: str) -> DataFrame:
-        """Rows of which a column says when they happened; of a table's rows, Spark makes nothing of it."""
+        """Set the watermark of a stream; for tables it has no effect, as in Spark."""
         from viewlet.spark.project_session import reads_stream
         from viewlet.spark.watermarked_flow import with_watermark
 
@@ -98,11 +98,11 @@ class ProjectReads:
 
     @property
     def marks(self) -> frozenset[str]:
-        """The names of the streams that are read."""
+        """The names of the streams read, as registered."""
         return frozenset(stream_name(name).lower() for name in self.evaluation.streams)
 
     def _watermarked_in_text(self, stream: str, time: str, delay: str) -> str:
-        """Let the session know a stream with a watermark; the name it has there."""
+        """Register a stream with a watermark in the session; return its name there."""
         *before, column, _ = read_words(time)
         rows = self._spark.sql(f"SELECT *, {time} FROM {stream}") if before else self._spark.table(stream)
         name = f"{stream.strip('`')} by {time}, {delay}"
@@ -120,7 +120,7 @@ class ProjectReads:
         return self.stream(name) if files.is_stream else self.table(name)
 
     def _known(self, name: str) -> str:
-        """A name of a dataset or table in one part; others as they are."""
+        """The name of a dataset or table in one part; other names stay."""
         *before, last = name.split(".")
         is_ours = self._definitions.find(last) or self._db._warehouse.catalog.known(last)
         if is_ours and all(part.lower() in self._definitions.qualifiers for part in before):
@@ -128,7 +128,7 @@ class ProjectReads:
         return name
 
     def _show(self, name: str) -> str:
-        """Let the session know a dataset or table."""
+        """Register a dataset or table in the session."""
         from viewlet.spark.session.leaves import Tables, register_mentioned
 
         self.needed(name)
@@ -145,7 +145,7 @@ class ProjectReads:
         return name
 
     def _show_stream(self, name: str) -> str:
-        """Let the session know what is new in a table; the name it has there."""
+        """Register the new rows of a table in the session; return their name there."""
         from viewlet.spark.session.arrow_frames import from_arrow
         from viewlet.spark.session.leaves import Tables, register, register_mentioned
 
@@ -168,13 +168,13 @@ class ProjectReads:
         return mark
 
     def _declare(self, files: Files) -> str:
-        """The table that holds what some files hold; it is made and read when it is first wanted."""
+        """The name of the table that files feed; it is created and read on first use."""
         root, pattern = _place(files)
         options = {name.lower(): value for name, value in files.options.items()}
         given = {**({"enforceschema": "true"} if files.format == "csv" else {}), **options}
         mode = MODES[given.pop("mode", "PERMISSIVE").upper()]
         for inference in ("inferschema", "samplingratio", "mergeschema", "maxfilespertrigger", "latestfirst"):
-            given.pop(inference, None)  # they say how a schema is found, or in which portions files are read
+            given.pop(inference, None)  # they only affect schema inference or the portions of files
         schema = files.schema or self._inferred(files)
         if files.format != "parquet":
             given.setdefault("timezone", str(self._spark.conf.get("spark.sql.session.timeZone")))
@@ -192,13 +192,13 @@ class ProjectReads:
         return name
 
     def _inferred(self, files: Files) -> Any:
-        """The schema that Spark finds in the files."""
+        """The schema that Spark infers from files."""
         paths = [str(_local(path)) for path in files.paths]
         return self._spark.read.format(files.format).options(**files.options).load(paths).schema
 
 
 def _place(files: Files) -> tuple[str, str]:
-    """The folder of some files, and the pattern of their names."""
+    """The folder of files, and the pattern of their names."""
     if files.format not in FORMATS or len(files.paths) != 1:
         raise ProjectError(
             f"{files.format} of {', '.join(files.paths) or 'no path'} cannot be kept fresh",
@@ -211,12 +211,12 @@ def _place(files: Files) -> tuple[str, str]:
 
 
 def _local(path: str) -> Path:
-    """A path of a project's, which is relative to its folder."""
+    """A path of the project, relative to its folder."""
     return Path(path.removeprefix("file://").removeprefix("file:")).absolute()
 
 
 def _nullable(schema: Any) -> Any:
-    """A schema as files have it: every column may be NULL."""
+    """A schema with all columns nullable, as in files."""
     if isinstance(schema, str):
         return schema
     from pyspark.sql.types import StructField, StructType
@@ -225,7 +225,7 @@ def _nullable(schema: Any) -> Any:
 
 
 def new_rows(relation: Relation, since: int | None) -> pa.Table:
-    """What was added to a table after an epoch; all that it holds, if it was never read."""
+    """The rows added to a table after an epoch; all rows if it was never read."""
     columns = relation.columns
     if since is None:
         return relation.arrow()

@@ -1,7 +1,7 @@
-"""Running a project: its datasets are created or replaced, new data are read, and flows append.
+"""Runs a project: creates or replaces its datasets, reads new data, and runs flows.
 
-A dataset is made when something reads it, before what reads it; so the order follows from what queries read, in the
-first run and in every other. Each step is a commit of its own, and a run that was interrupted goes on with the next.
+A dataset is created when something reads it, before its reader, so the order always follows from the queries. Each step
+is a commit of its own; after an interruption, the next run continues.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """What of a project is brought up to date; nothing said means all."""
+    """The datasets to run; by default all."""
 
     refresh: frozenset[str] | None = None
     full: frozenset[str] = frozenset()
-    """What is made from scratch."""
+    """The datasets to rebuild from scratch."""
     all_full: bool = False
 
     def has(self, name: str) -> bool:
@@ -54,7 +54,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did to a dataset."""
+    """The outcome of a run for a dataset."""
 
     name: str
     kind: str
@@ -66,13 +66,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """A run that is only to show what one would do: it makes everything in an empty warehouse, and reads nothing."""
+    """A dry run: it creates everything in an empty warehouse, without reading data."""
 
     target: Database | None
-    """The warehouse that the project would be run in, if there is one."""
+    """The project's real warehouse, if it exists."""
 
     def foresee(self, dataset: Dataset, *, is_same: bool, is_full: bool) -> str:
-        """What a run would do to a dataset."""
+        """The outcome that a run would have for a dataset."""
         if self.target is None or self.target._warehouse.catalog.known(dataset.name) is None:
             return "would be created"
         if is_full:
@@ -84,7 +84,7 @@ class Trial:
 
 @dataclass
 class ProjectRun:
-    """A project on its way into a warehouse."""
+    """One run of a project in a warehouse."""
 
     db: Database
     spec: Spec
@@ -96,7 +96,7 @@ class ProjectRun:
     _prints: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> list[Outcome]:
-        """Bring the warehouse up to what the project says, and to what is there to be read."""
+        """Update the warehouse to the project's definitions and to the data of its sources."""
         from viewlet.spark.project_session import ProjectSession
         from viewlet.spark.session.children import active, clone
 
@@ -130,11 +130,11 @@ class ProjectRun:
 
     @property
     def _target(self) -> Database:
-        """The warehouse that the project is for."""
+        """The project's real warehouse."""
         return self.db if self.trial is None or self.trial.target is None else self.trial.target
 
     def _claim(self) -> dict[str, str]:
-        """Note which names are the project's, before the first is made; what was known of them."""
+        """Record the project's names before creating any; return the known fingerprints of datasets."""
         catalog = self._target._warehouse.catalog
         known: dict[str, str] = dict(catalog.projects.get(self.spec.name, {}).get("datasets", {}))
         for dataset in self.definitions.datasets.values():
@@ -148,7 +148,7 @@ class ProjectRun:
         return known
 
     def _put(self, datasets: dict[str, str]) -> None:
-        """Keep what each dataset of the project was last made from."""
+        """Store the fingerprint that each dataset was last created from."""
         warehouse = self.db._warehouse
         document = {"datasets": dict(sorted(datasets.items()))}
         if warehouse.catalog.projects.get(self.spec.name) == document:
@@ -158,7 +158,7 @@ class ProjectRun:
             transaction.commit({"kind": "project", "name": self.spec.name})
 
     def _reset(self) -> None:
-        """Forget what is to be made from scratch; views over it are made again."""
+        """Drop the tables to be rebuilt from scratch; views over them are created again."""
         catalog = self.db._warehouse.catalog
         for dataset in self.definitions.datasets.values():
             is_full = dataset.is_table and self.selection.is_full(dataset.selected_as)
@@ -166,7 +166,7 @@ class ProjectRun:
                 self._drop(dataset.name)
 
     def _drop(self, name: str) -> None:
-        """Drop something of the project's, with what it reads from it."""
+        """Drop a dataset and the project's views that read it."""
         readers = self.db._warehouse.catalog.readers(name)
         if others := [reader for reader in readers if reader not in self._prints]:
             raise InUse(
@@ -175,13 +175,13 @@ class ProjectRun:
         self.db.drop(name, cascade=True)
 
     def _needed(self, name: str) -> None:
-        """Make a dataset of the project, unless that is done."""
+        """Create a dataset, unless this run has done so."""
         dataset = self.definitions.find(name)
         if dataset is None or dataset.name in self._doing:
             return
         self._doing.append(dataset.name)
         try:
-            if dataset.kind == "temporary view":  # what it reads may be another's stream, so each reader has its own
+            if dataset.kind == "temporary view":  # it may read streams, so each reader evaluates it anew
                 frame = self._frame(self.definitions.flows(dataset)[0])
                 frame.createOrReplaceTempView(quoted(dataset.name))
             elif dataset.name not in self._done:
@@ -193,7 +193,7 @@ class ProjectRun:
             self._doing.pop()
 
     def _frame(self, query: Query) -> DataFrame:
-        """What a query gives, over what it reads; under the evaluation of the moment."""
+        """The DataFrame of a query; its reads are recorded in the current evaluation."""
         from pyspark.errors import AnalysisException
 
         try:
@@ -242,7 +242,7 @@ class ProjectRun:
                 self.db.rebuild(dataset.name)
                 what = "recomputed"
         else:
-            self._prints[dataset.name] = ""  # should the run end before it is noted what the view is now
+            self._prints[dataset.name] = ""  # in case the run ends before the new fingerprint is stored
             self._put(self._prints)
             self._define(dataset, query, frame, evaluation)
             self._prints[dataset.name] = meaning
@@ -252,7 +252,7 @@ class ProjectRun:
         self._say(dataset, what + self._recomputed(dataset.name))
 
     def _view_query(self, dataset: Dataset) -> Query:
-        """The query of a view; over change events, it follows from their columns."""
+        """The query of a view; for AUTO CDC, it is generated from the columns of the events."""
         flow = dataset.auto_cdc
         if flow is None:
             (query,) = self.definitions.flows(dataset)
@@ -262,7 +262,7 @@ class ProjectRun:
         return Query(dataset.name, dataset.name, flow.query(events.names), flow.where)
 
     def _define(self, dataset: Dataset, query: Query, frame: DataFrame, evaluation: Evaluation) -> None:
-        """A text says it all unless temporary views or settings of its own are part of it."""
+        """Create or replace a view, by its text unless it uses temporary views or settings of its own."""
         definition: Any = frame
         if (
             isinstance(query.query, str)
@@ -274,12 +274,12 @@ class ProjectRun:
         policy = dataset.policy
         try:
             self.db.create_view(dataset.name, definition, policy=policy, replace=True)
-        except InUse:  # its columns change for what reads it, which is made again
+        except InUse:  # its columns change, so its readers are created again
             self._drop(dataset.name)
             self.db.create_view(dataset.name, definition, policy=policy)
 
     def _meaning(self, frame: DataFrame, query: Query) -> str:
-        """What a definition means, in short; Python functions are known by the project's files."""
+        """The fingerprint of a definition; Python functions are identified by the project's files."""
         from viewlet.spark.project_session import fingerprint, runs_python
 
         code = self.definitions.code if runs_python(frame) else ""
@@ -287,7 +287,7 @@ class ProjectRun:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def _recomputed(self, name: str) -> str:
-        """The operators of a view that have no incremental form."""
+        """The operators of a view that have no incremental form, as text."""
         from viewlet.program.program import operators
 
         program = getattr(self.db._warehouse.catalog.view(name), "program", None)
@@ -295,7 +295,7 @@ class ProjectRun:
         return "".join(f"; {note.label} is recomputed on every change: {note.reason}" for note in notes)
 
     def _make_table(self, dataset: Dataset) -> None:
-        """Create the table of a streaming table or sink, unless it is there."""
+        """Create the table of a streaming table or sink, unless it exists."""
         fields = self._table_fields(dataset)
         catalog = self.db._warehouse.catalog
         known = catalog.known(dataset.name)
@@ -312,7 +312,7 @@ class ProjectRun:
         self._say(dataset, what)
 
     def _has_shape(self, dataset: Dataset, fields: tuple[Field, ...]) -> bool:
-        """Whether the warehouse that the project is for has a table of these columns."""
+        """Whether the project's real warehouse has the table with these columns."""
         catalog = self._target._warehouse.catalog
         known = catalog.known(dataset.name)
         return known is not None and _shape(catalog.find(known).fields) == _shape(fields)
@@ -321,7 +321,7 @@ class ProjectRun:
         return self.selection.is_full(dataset.selected_as)
 
     def _table_fields(self, dataset: Dataset) -> tuple[Field, ...]:
-        """The columns that are declared, or those of all flows together."""
+        """The declared columns, or those of all flows combined."""
         merged: dict[str, Field] = {}
         for query in self.definitions.flows(dataset):
             for f in fields_of(self._checked_flow(query)):
@@ -335,7 +335,7 @@ class ProjectRun:
         return tuple(replace(f, nullable=f.nullable and f.name.lower() not in required) for f in merged.values())
 
     def _checked_flow(self, query: Query) -> DataFrame:
-        """What a flow gives, if it can be run on new rows, and on what it keeps of earlier ones."""
+        """The DataFrame of a flow; raise if the flow cannot run on new rows and its own state."""
         with self._reads.evaluating() as evaluation:
             frame = self._frame(query)
             if not evaluation.streams:
@@ -347,7 +347,7 @@ class ProjectRun:
         return frame
 
     def _bring_up_to_date(self) -> None:
-        """Read what is new, and let flows append what follows from it, each after those that it reads."""
+        """Read the sources, then run flows, each after those that it reads."""
         if self._reads.sources:
             self.db.read_sources(*sorted(self._reads.sources))
         for name in self._done:
@@ -377,7 +377,7 @@ class ProjectRun:
 
 
 def _at(where: str, error: ViewletError) -> ViewletError:
-    """An error with the place of the definition in it, once."""
+    """An error with the place of the definition, unless it already has one."""
     if any(mark in str(error.args[0]) for mark in (".sql:", ".py:")):
         return error
     return ProjectError(f"{where}: {error.message}", hint=error.hint)
@@ -396,7 +396,7 @@ def _check_columns(dataset: Dataset, given: tuple[Field, ...]) -> None:
 
 
 def run_project(db: Database, path: Path, selection: Selection, *, trial: Trial | None = None) -> list[Outcome]:
-    """Run the project of a folder, or of a specification."""
+    """Run the project of a folder or specification file."""
     from viewlet.spark.project_session import read_yaml
 
     spark = db._warehouse.session

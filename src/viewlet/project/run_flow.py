@@ -1,4 +1,4 @@
-"""One run of a flow: its query over what is new in its streams, appended in one commit with how far it has read."""
+"""One run of a flow: evaluates its query over new rows of its streams, and commits the result with the positions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Appended:
-    """What a run of a flow did; it is false if it did nothing that shows."""
+    """The outcome of a run of a flow; false if it is not worth showing."""
 
     rows: int = 0
     late: int = 0
@@ -43,7 +43,7 @@ class Appended:
 
 
 def run_flow(db: Database, reads: ProjectReads, target: str, query: Query, frame: Callable[[], DataFrame]) -> Appended:
-    """Append what follows from new rows."""
+    """Append the result of a flow's query over new rows."""
     warehouse = db._warehouse
     table, snapshot = warehouse.catalog.table(target), warehouse.store.snapshot()
     before = read_positions(snapshot, table)
@@ -73,14 +73,14 @@ def run_flow(db: Database, reads: ProjectReads, target: str, query: Query, frame
 
 
 def _keep(transaction: Transaction, windows: Windows | None) -> dict[str, Any]:
-    """Store what stays open, if there are windows; what the epoch's record says of them."""
+    """Store open windows, if there are any; return fields for the record."""
     return {} if windows is None else windows.keep(transaction)
 
 
 def cut_at_windows(frame: DataFrame, reads: ProjectReads, query: Query) -> WatermarkedFlow | None:
-    """A flow cut at the aggregate whose groups a watermark closes; None if it handles each row by itself.
+    """A flow cut at the aggregate whose groups a watermark closes; None if it works row by row.
 
-    Whatever else would have to remember a stream's rows is refused.
+    Raises for other flows that would need to remember rows of a stream.
     """
     from viewlet.spark.project_session import stateful_over
     from viewlet.spark.watermarked_flow import watermarked
@@ -100,7 +100,7 @@ def cut_at_windows(frame: DataFrame, reads: ProjectReads, query: Query) -> Water
 
 
 def _fitted(table: Table, query: Query, rows: pa.Table) -> pa.Table:
-    """Rows with all columns of the table, by name; those that the flow does not give are NULL."""
+    """Rows with all columns of the table, by name; missing ones are NULL."""
     given = {name.lower(): name for name in rows.column_names}
     if more := given.keys() - {name.lower() for name in table.names}:
         raise ProjectError(f"{query.where}: flow {query.name} returns {min(more)}, which {table.name} does not have")

@@ -15,17 +15,17 @@ _FIELDS = {"name", "storage", "catalog", "database", "schema", "configuration", 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a project consists of."""
+    """The specification of a project."""
 
     root: Path
     name: str
     qualifiers: frozenset[str] = frozenset()
-    """The catalog and the schema that its names may be qualified by."""
+    """The catalog and the schema that may qualify its names."""
     configuration: Mapping[str, str] = field(default_factory=dict)
     globs: tuple[str, ...] = ()
 
     def files(self) -> list[Path]:
-        """The files with definitions, in the order of their paths."""
+        """The files with definitions, sorted by path."""
         found = {path for glob in self.globs for path in self.root.glob(f"{glob}/*" if glob.endswith("/**") else glob)}
         return sorted(path for path in found if path.suffix in (".py", ".sql") and path.is_file())
 
@@ -41,7 +41,7 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path, parse: Callable[[str], Any]) -> Spec:
-    """What a specification says."""
+    """Parse a specification."""
     found = parse(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
         raise ProjectError(f"{path}: a specification has fields, such as name and libraries")

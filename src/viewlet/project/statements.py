@@ -1,4 +1,4 @@
-"""The statements of a project's SQL files, read without Spark; queries stay text."""
+"""Parses the statements of a project's SQL files, without Spark; queries stay text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS: tuple[tuple[tuple[str, ...], Kind], ...] = (
 
 @dataclass
 class SqlFile:
-    """One file on its way into the definitions: settings and names hold from where they are set."""
+    """Parses one file into definitions; settings and names hold from where they are set."""
 
     path: Path
     definitions: Definitions
@@ -58,7 +58,7 @@ class SqlFile:
 
     def _create(self, reader: Reader, where: str) -> None:
         if reader.accept("OR"):
-            reader.at += 1  # REPLACE or REFRESH: a project's definitions always do
+            reader.at += 1  # REPLACE or REFRESH, which a project's definitions always imply
         kind = next((kind for words, kind in _KINDS if reader.accept(*words)), None)
         if kind is None:
             reader.fail("MATERIALIZED VIEW, STREAMING TABLE, FLOW, TEMPORARY VIEW or VIEW")
@@ -100,11 +100,11 @@ class SqlFile:
 
 
 _STORAGE = (("PARTITIONED", "BY"), ("CLUSTERED", "BY"), ("CLUSTER", "BY"), ("OPTIONS",))
-"""Clauses in parentheses that say how Spark would keep the rows; here they say nothing."""
+"""Clauses in parentheses about Spark's storage, which are ignored."""
 
 
 def _clauses(reader: Reader) -> dict[str, str]:
-    """The properties among the clauses between a name and its query; what is no clause of Spark's is refused."""
+    """The properties among the clauses between a name and its query; raise for unknown clauses."""
     properties: dict[str, str] = {}
     while not (any(map(reader.sees, ("AS", "FLOW", ";"))) or reader.word.kind == "end"):
         if reader.accept("TBLPROPERTIES"):

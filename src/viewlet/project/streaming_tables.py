@@ -1,7 +1,7 @@
-"""Streaming tables: append-only tables that a project's flows feed, and how far each flow has read each stream.
+"""Streaming tables: append-only tables that a project's flows feed, with the position of each flow in each stream.
 
-The law: what a flow appends and the epoch up to which it has read are one commit. A flow whose definition changes
-goes on from where it was; what it appended stays.
+The law: the rows that a flow appends and the epoch up to which it has read are one commit. A flow whose definition
+changes continues from its position; rows already appended stay.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 TYPES: dict[str, pa.DataType] = {"flow": pa.string(), "stream": pa.string(), "epoch": pa.int64()}
 LAYOUT = Layout(columns=tuple(TYPES), key=("flow", "stream"))
 Positions = dict[tuple[str, str], int]
-"""For each flow and stream, the last epoch that was read."""
+"""The last epoch read, by flow and stream."""
 
 
 @dataclass(frozen=True)
 class ProjectFlows(Source):
-    """The flows of a project. They are its code, so that only running the project reads them."""
+    """The flows of a project as a source. As they are the project's code, only running the project reads them."""
 
     kind: ClassVar[str] = "project"
     project: str
@@ -63,14 +63,14 @@ def positions_bag(table: Table) -> str:
 
 
 def read_positions(snapshot: Snapshot, table: Table) -> Positions:
-    """How far each flow has read."""
+    """The positions of all flows."""
     rows = snapshot.contents(positions_bag(table)).consolidated()
     flows, streams, epochs = (rows[name].to_pylist() for name in TYPES)
     return dict(zip(zip(flows, streams, strict=True), epochs, strict=True))
 
 
 def move(transaction: Transaction, table: Table, before: Positions, flow: str, streams: Mapping[str, int]) -> None:
-    """Note that a flow has read streams up to some epochs."""
+    """Store the new positions of a flow."""
     moved = {(flow, stream): epoch for stream, epoch in streams.items() if before.get((flow, stream)) != epoch}
     gone = [(*key, before[key], -1) for key in moved if key in before]
     rows = [*gone, *((*key, epoch, 1) for key, epoch in moved.items())]

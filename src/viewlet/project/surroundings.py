@@ -1,7 +1,7 @@
-"""What Spark's own project file cannot declare: tables fed by sources, and sinks, in `viewlet.sql`.
+"""The file `viewlet.sql`, for what Spark's project files cannot declare: tables fed by sources, and sinks.
 
-The file stands beside the project's specification, and its statements are `CREATE TABLE … FROM …` and `CREATE SINK …`.
-What is there stays as it is; what is declared otherwise than it was made is refused.
+The file is beside the project's specification; its statements are `CREATE TABLE … FROM …` and `CREATE SINK …`. Existing
+tables and sinks stay; a declaration that differs from an existing one is refused.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FILE = "viewlet.sql"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The tables and sinks of a project, with where each is declared."""
+    """The tables and sinks of `viewlet.sql`, with the place of each declaration."""
 
     tables: tuple[tuple[str, CreateTable], ...] = ()
     sinks: tuple[tuple[str, CreateSink, str], ...] = ()
-    """Each with its text."""
+    """Sinks with their statements as text."""
 
     def make_tables(self, db: Database, *, read: bool) -> list[str]:
-        """Make the tables that are not there yet; the names of all."""
+        """Create missing tables; return the names of all."""
         for where, declared in self.tables:
             known = db._warehouse.catalog.known(declared.name)
             if known is None:
@@ -46,7 +46,7 @@ class Surroundings:
         return [declared.name for _, declared in self.tables]
 
     def send_sinks(self, db: Database) -> dict[str, int]:
-        """Make the sinks that are not there yet, and bring all up to date; how many epochs were sent to each."""
+        """Create missing sinks and send to all; return how many epochs were sent to each."""
         known = {name.lower() for name in db._warehouse.catalog.sinks}
         for _, declared, text in self.sinks:
             if declared.name.lower() not in known:
@@ -55,7 +55,7 @@ class Surroundings:
 
 
 def read_surroundings(root: Path) -> Surroundings:
-    """What a project's `viewlet.sql` declares; nothing, if there is none."""
+    """Parse a project's `viewlet.sql`, if there is one."""
     path = root / FILE
     if not path.exists():
         return Surroundings()
@@ -81,7 +81,7 @@ def _statements(path: Path) -> Iterator[tuple[str, str, CreateTable | CreateSink
 
 
 def _is_as_declared(table: Table | None, declared: CreateTable) -> bool:
-    """Whether a table is what a statement would make."""
+    """Whether a table equals its declaration."""
     if table is None or table.source is None or declared.source is None:
         return False
     source = source_of(declared.source)

@@ -1,10 +1,10 @@
-"""Signal pipelines: filters, spectra and resampling of grouped readings, kept fresh while the readings change.
+"""Signal pipelines: filters, spectra and resampling of grouped readings, kept fresh as the readings change.
 
 readings = db.signal("readings", by="sensor", time="at", value="v")
 smooth = readings.sample("10 ms", max_gap="1 s").iir(scipy.signal.butter(4, 5, fs=100, output="sos"))
 db.create_signal("smooth", smooth)
 
-A pipeline is a view: offline and online are one program, late, corrected and deleted readings included.
+A pipeline is a view: the same program runs offline and online, also for late, corrected and deleted readings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """SciPy is loaded with the first signal, not with Viewlet."""
+    """Load SciPy with the first signal rather than with Viewlet."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

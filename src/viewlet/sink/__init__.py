@@ -1,1 +1,1 @@
-"""Where results are delivered."""
+"""Delivery of results to other systems."""

@@ -1,7 +1,7 @@
-"""Declared sinks: where the tables and views of a warehouse are delivered, by name.
+"""Declared sinks: named destinations of the warehouse's tables and views.
 
-How far each was sent is noted in the warehouse, for people: a sink that takes an epoch in exactly once goes by what it
-says itself.
+The warehouse records the position of each for display: exactly-once sinks rely on the position that they store
+themselves.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def create_sink(warehouse: Warehouse, name: str, of: str, to: Destination) -> None:
-    """Remember where a table or view goes on to."""
+    """Declare a sink of a table or view."""
     if name.lower() in map(str.lower, warehouse.catalog.sinks):
         raise NameTaken(f"there is already a sink named {name}", hint="DROP SINK it first")
     fields = {key: str(value) if isinstance(value, Path) else value for key, value in asdict(cast(Any, to)).items()}
@@ -47,7 +47,7 @@ def create_sink(warehouse: Warehouse, name: str, of: str, to: Destination) -> No
 
 
 def drop_sink(warehouse: Warehouse, name: str) -> None:
-    """Forget a sink; what it has stays there."""
+    """Remove a sink; its contents stay."""
     known = _known(warehouse.catalog, name)
     with warehouse.store.begin() as transaction:
         transaction.remove(f"sink/{known}")
@@ -55,7 +55,7 @@ def drop_sink(warehouse: Warehouse, name: str) -> None:
 
 
 def send_sinks(warehouse: Warehouse, names: Sequence[str]) -> dict[str, int]:
-    """Bring sinks up to date; how many epochs were sent to each."""
+    """Bring sinks up to date; return how many epochs were sent to each."""
     wanted = [_known(warehouse.catalog, name) for name in names] or list(warehouse.catalog.sinks)
     return {name: _send(warehouse, name) for name in wanted}
 
@@ -74,12 +74,12 @@ def _send(warehouse: Warehouse, name: str) -> int:
 
 
 def receiver_of(name: str) -> str:
-    """Under which name the position of a sink is kept."""
+    """The name under which the position of a sink is stored."""
     return f"sink {name}"
 
 
 def read_sink(document: Mapping[str, Any]) -> Destination:
-    """The sink that a document describes."""
+    """Decode a sink."""
     module, _, made = KINDS[document["kind"]].partition(":")
     fields = {key: _as_made(value) for key, value in document["fields"].items()}
     if document["kind"] == "folder":
@@ -100,7 +100,7 @@ def _known(catalog: Catalog, name: str) -> str:
 
 
 def sinks_status(catalog: Catalog, snapshot: Snapshot) -> dict[str, Any]:
-    """Where each sink is, and the last epoch that was sent to it."""
+    """The kind of each sink, the table or view that it follows, and the last epoch sent to it."""
     return {
         name: {
             "kind": document["kind"],
@@ -112,7 +112,7 @@ def sinks_status(catalog: Catalog, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def declare_sink(kind: str, place: str, name: str | None, options: Mapping[str, str]) -> Destination:
-    """The sink that a statement declares; `key` names columns, separated by commas."""
+    """Make a sink from a statement; the option `key` lists columns, separated by commas."""
     given = {key.lower(): value for key, value in options.items()}
     key = tuple(column.strip() for column in given.pop("key", "").split(",") if column.strip())
     match kind.upper():

@@ -1,8 +1,8 @@
 """Delivering the changes of a table or view to a function, epoch by epoch, across processes.
 
-How far a receiver has come is kept in the warehouse, and committed after each call. A process that is killed in
-between calls again with the same epoch: at least once. A receiver that keeps the epoch's number with what it does,
-and leaves out a number that it has, receives exactly once.
+The position of a receiver is stored in the warehouse and committed after each call. If a process is killed in between,
+the call is repeated with the same epoch: at least once. A receiver that stores the epoch's number with its own effects,
+and skips a number that it has, achieves exactly once.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 Receive = Callable[[int, pa.Table], object]
-"""Takes an epoch's number and its changes, as `changes` gives them."""
+"""Receives an epoch's number and its changes, in the form of `changes`."""
 BAG = "receivers.positions"
 TYPES: dict[str, pa.DataType] = {"receiver": pa.string(), "name": pa.string(), "epoch": pa.int64()}
 LAYOUT = Layout(columns=tuple(TYPES), key=("receiver", "name"))
 
 
 def deliver(warehouse: Warehouse, name: str, receiver: str, receive: Receive) -> int:
-    """Call a function with what it has not had yet: all rows first, then each epoch's changes; how many calls."""
+    """Call a function with all rows, or with the changes of each new epoch; return the number of calls."""
     relation = Relation(warehouse, warehouse.catalog.find(name))
     position = position_of(relation.name, receiver, warehouse.store.snapshot())
     calls = 0
@@ -41,12 +41,12 @@ def deliver(warehouse: Warehouse, name: str, receiver: str, receive: Receive) ->
 
 
 def position_of(name: str, receiver: str, snapshot: Snapshot) -> int | None:
-    """The last epoch that a receiver was given of a table or view."""
+    """The last epoch of a table or view that a receiver was given, or None."""
     return next((epoch for who, what, epoch in positions(snapshot) if (who, what) == (receiver, name)), None)
 
 
 def positions(snapshot: Snapshot) -> list[tuple[str, str, int]]:
-    """Every receiver, what it is given, and up to which epoch."""
+    """The receiver, the table or view, and the epoch of every stored position."""
     if not snapshot.has(BAG):
         return []
     rows = snapshot.contents(BAG).consolidated()
@@ -67,7 +67,7 @@ def _due(relation: Relation, receiver: str, position: int | None) -> Iterator[tu
 
 
 def note_position(warehouse: Warehouse, name: str, receiver: str, now: int) -> None:
-    """Commit that a receiver has come so far."""
+    """Commit the position of a receiver."""
     before = position_of(name, receiver, warehouse.store.snapshot())
     epochs = [now] if before is None else [now, before]
     columns = [[receiver] * len(epochs), [name] * len(epochs), epochs]

@@ -1,6 +1,6 @@
 """A Delta table that follows a table or view, exactly once.
 
-An epoch is one version. Its number is the version's application transaction, which Delta keeps beside the rows; so
+An epoch is one version. Its number is the version's application transaction, which Delta stores with the version, so
 the table itself holds its position.
 """
 
@@ -23,7 +23,7 @@ from viewlet.sink.sink import Opened, Sender, Sink
 
 @dataclass(frozen=True)
 class DeltaTable(Sink):
-    """A Delta table."""
+    """A Delta table as a sink."""
 
     kind: ClassVar[str] = "delta"
     path: str
@@ -77,7 +77,7 @@ class _Open:
         return f"viewlet/{self.sender.warehouse}/{self.sender.relation.name}"
 
     def _table(self, schema: pa.Schema) -> Any:
-        """The table, made if it is not there, with a change feed of its own."""
+        """The table; created with a change feed if it does not exist."""
         made: Any = self.deltalake.DeltaTable
         if made.is_deltatable(self.sink.path):
             return made(self.sink.path)
@@ -85,7 +85,7 @@ class _Open:
         return made.create(self.sink.path, schema, name=self._application, configuration=settings)
 
     def _merge(self, table: Any, gone: pa.Table, come: pa.Table, commit: Any) -> None:
-        """Delete, update and insert in one version: rows that come, and keys that go without one."""
+        """Delete, update and insert in one version: upsert `come`, and delete the keys of `gone` that it lacks."""
         goes = free_name("goes", come.column_names)
         come_back = set(keys_of(come, self.key))
         only = gone.filter(pa.array([key not in come_back for key in keys_of(gone, self.key)], pa.bool_()))

@@ -1,7 +1,7 @@
 """An Iceberg table that follows a table or view, exactly once.
 
-An epoch is one commit of the catalog: deleted rows, inserted rows, and the epoch's number among the table's
-properties. So the table itself holds its position.
+An epoch is one commit of the catalog: deleted rows, inserted rows, and the epoch's number as a property of the table,
+so the table itself holds its position.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WAREHOUSE, _NAME, _EPOCH = "viewlet.warehouse", "viewlet.name", "viewlet.epoch"
 
 @dataclass(frozen=True)
 class IcebergTable(Sink):
-    """A table of an Iceberg catalog."""
+    """A table of an Iceberg catalog as a sink."""
 
     kind: ClassVar[str] = "iceberg"
     catalog: str
@@ -69,7 +69,7 @@ class _Open:
             transaction.set_properties(noted)
 
     def _table(self, schema: pa.Schema) -> Any:
-        """The table, made if it is not there."""
+        """The table; created if it does not exist."""
         if self.catalog.table_exists(self.sink.table):
             return self.catalog.load_table(self.sink.table)
         self.catalog.create_namespace_if_not_exists(self.sink.table.rpartition(".")[0])
@@ -77,7 +77,7 @@ class _Open:
         return self.catalog.create_table(self.sink.table, schema, properties=noted)
 
     def _same_keys(self, rows: pa.Table) -> Any:
-        """The condition that a row has the key of one of some rows."""
+        """The condition that a row has the key of one of these rows."""
         words = needed("pyiceberg.expressions", "iceberg")
         keys = keys_of(rows, self.key)
         if len(self.key) == 1 and (None,) not in keys:
@@ -93,7 +93,7 @@ class _Open:
 
 
 def _storable(rows: pa.Table) -> pa.Table:
-    """Rows with the integers that Iceberg has, of 32 and 64 bits."""
+    """Convert integers to 32 or 64 bits, which Iceberg supports."""
     small = (pa.int8(), pa.int16())
     fields = [f.with_type(pa.int32()) if f.type in small else f for f in rows.schema]
     return rows.cast(pa.schema(fields))

@@ -1,9 +1,9 @@
-"""A Kafka topic that receives the changes of a table or view, as events for Debezium's consumers.
+"""A Kafka topic that receives the changes of a table or view, as events in Debezium's format.
 
-At least once: Kafka confirms the messages, and then the warehouse records the epoch. A process that is killed in between
-sends the epoch again, since Kafka cannot say which of its messages it has. Each event has its epoch and its number
-within it (`source.epoch`, `source.at`), by which a consumer can skip repeated ones. Within one process nothing is
-sent twice: the producer is idempotent.
+Delivery is at least once: the warehouse records an epoch after Kafka has confirmed its messages. If a process is killed
+in between, the epoch is sent again, since Kafka cannot tell which of its messages it has. Each event has its epoch and
+its number within it (`source.epoch`, `source.at`), by which consumers can skip repeated ones. Within one process
+nothing is sent twice: the producer is idempotent.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class KafkaTopic:
     servers: str
     topic: str
     key: tuple[str, ...] = ()
-    """Columns by which messages are distributed and compacted; a change of one of their rows is one event."""
+    """The columns by which messages are partitioned and compacted; an update under one key is one event."""
     config: str = ""
 
     def __post_init__(self) -> None:
         self._producer: Any = None
 
     def __call__(self, epoch: int, changes: pa.Table) -> None:
-        """Send the changes of an epoch, and wait until Kafka has them."""
+        """Send the changes of an epoch and wait for Kafka to confirm them."""
         client, failed = needed("confluent_kafka", "kafka"), []
         if self._producer is None:
             own = {"enable.idempotence": True, "log_level": 0}
@@ -57,13 +57,13 @@ class KafkaTopic:
     def _send(self, key: str | None, value: str | None, done: Any) -> None:
         try:
             self._producer.produce(self.topic, value, key, on_delivery=done)
-        except BufferError:  # the queue of the client is full
+        except BufferError:  # the client's queue is full
             self._producer.flush(WAIT)
             self._producer.produce(self.topic, value, key, on_delivery=done)
 
 
 def events(changes: pa.Table, epoch: int, key: tuple[str, ...]) -> Iterator[tuple[str | None, str | None]]:
-    """The messages of an epoch's changes, each a key and a value; a deletion by key is followed by a tombstone."""
+    """The messages of an epoch's changes, as keys and values; with a key, a tombstone follows each deletion."""
     *names, kind, _, moment = changes.column_names
     kinds = changes[kind].to_pylist()
     when = changes[moment][0].as_py() if len(changes) else None
@@ -92,7 +92,7 @@ Row = dict[str, Any]
 
 
 def _pairs(kinds: list[str], rows: list[Row], key: tuple[str, ...]) -> Iterator[tuple[str, Row | None, Row | None]]:
-    """What happened, what was before, what is after; with a key, what goes and what comes under it are one update."""
+    """The operation, old row and new row of each change; with a key, a deletion and an insertion become an update."""
     gone = [row for kind, row in zip(kinds, rows, strict=True) if kind in ("delete", "update_preimage")]
     come = [row for kind, row in zip(kinds, rows, strict=True) if kind in ("insert", "update_postimage")]
     replaced = {tuple(row[name] for name in key): row for row in gone} if key else {}
@@ -108,7 +108,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: decimals and times as texts, bytes in base 64."""
+    """A value for JSON: decimals and times as strings, bytes in base 64."""
     match value:
         case dict():
             return {name: _plain(part) for name, part in value.items()}
@@ -126,5 +126,5 @@ def _plain(value: Any) -> Any:
 
 
 def kafka_topic(servers: str, topic: str, *, key: str | tuple[str, ...] = (), config: str = "") -> KafkaTopic:
-    """A topic of Kafka, for `db.deliver(view, receiver, …)`; `key`: the columns that identify a row."""
+    """A Kafka topic, for `db.deliver(view, receiver, …)`; `key`: the columns that identify a row."""
     return KafkaTopic(servers, topic, (key,) if isinstance(key, str) else tuple(key), config)

@@ -1,4 +1,4 @@
-"""An epoch's changes by key: which rows are deleted, and which are inserted or changed."""
+"""Splits an epoch's changes, with a key, into deleted rows and inserted or updated ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COME = ["insert", "update_postimage"]
 
 
 def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -> tuple[str, ...]:
-    """The columns that tell the rows of a relation apart: those that are given, else a table's primary key."""
+    """The columns that identify rows of a relation: those given, else a table's primary key."""
     if unknown := [name for name in given if name not in relation.columns]:
         raise StoreError(f"{relation.name} has no column {unknown[0]}", hint=suggestion(unknown[0], relation.columns))
     found = relation.definition
@@ -32,7 +32,7 @@ def find_key(given: Sequence[str], relation: Relation, *, needed_by: str = "") -
 
 
 def gone_and_come(relation: Relation, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows that go and the rows that come, as the change feed tells them."""
+    """The deleted and the inserted rows of a change feed."""
     kinds = changes.column(len(relation.columns))
     rows = changes.select(list(range(len(relation.columns))))
     return rows.filter(pc.is_in(kinds, pa.array(GONE))), rows.filter(pc.is_in(kinds, pa.array(COME)))

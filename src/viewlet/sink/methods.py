@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class SinkMethods:
-    """Delivering results."""
+    """Delivering results to other systems."""
 
     _warehouse: Warehouse
 
     def export(self, name: str, to: str | Path | Sink) -> list[int]:
-        """Bring a folder of Parquet files, or another sink, up to date with a table or view; return the epochs written.
+        """Update a folder of Parquet files, or another sink, from a table or view; return the epochs written.
 
         It first receives all rows, then the changes of each epoch, with the columns of `changes`. Each epoch is
         written exactly once, whatever is interrupted.

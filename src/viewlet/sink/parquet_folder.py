@@ -1,8 +1,8 @@
 """A folder of Parquet files that follows a table or view: one file for each epoch that changed it.
 
-A file bears the number of its epoch and is put in its place whole, in the order of epochs. So the folder itself
-says how far it has come: what was interrupted is written again, under the same name, and nothing is there twice.
-After an outage the change feed has what is missing. A hidden file says what the folder follows.
+A file is named by its epoch and moved into place when complete, in the order of epochs. So the folder itself holds its
+position: an interrupted file is written again under the same name, and nothing is written twice. After an outage the
+change feed has the missing epochs. A hidden file names the table or view that the folder follows.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FILE = re.compile(r"epoch-(\d{12})\.parquet")
 
 @dataclass(frozen=True)
 class ParquetFolder(Sink):
-    """A folder of Parquet files."""
+    """A folder of Parquet files as a sink."""
 
     kind: ClassVar[str] = "folder"
     path: Path
     plain: bool = False
-    """Whether files have the rows alone, of something that only grows; else with the columns of the change feed."""
+    """Whether files only have the rows, of a table or view that only grows, without the columns of the change feed."""
 
     def __str__(self) -> str:
         return str(self.path)
@@ -55,7 +55,7 @@ class _Folder:
         return max(_epochs(self.path), default=None)
 
     def write(self, epoch: int, changes: pa.Table) -> None:
-        """Put a file in its place, whole and durable."""
+        """Write a file atomically and durably."""
         rows = changes.select(list(self.columns)) if self.columns else changes
         hidden, place = self.path / f".epoch-{epoch:012}", self.path / f"epoch-{epoch:012}.parquet"
         with hidden.open("wb") as file:
@@ -70,7 +70,7 @@ def _epochs(path: Path) -> list[int]:
 
 
 def _claim(path: Path, sender: Sender) -> None:
-    """Note what a folder follows, or refuse one that follows something else."""
+    """Record what a folder follows, or refuse one that follows something else."""
     note = path / FOLLOWED
     if note.exists():
         found = json.loads(note.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """A table of a PostgreSQL database that follows a table or view, exactly once.
 
-An epoch's changes and its number are one transaction in PostgreSQL: the number is in the table `viewlet_sinks`,
-beside what the table follows. So the two agree, whatever is interrupted.
+An epoch's changes and its number are one transaction in PostgreSQL: the number is in the table `viewlet_sinks`, with
+the name of the table or view. So both always agree.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class PostgresTable(Sink):
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database as a sink."""
 
     kind: ClassVar[str] = "postgres"
     database: str
     table: str
     key: tuple[str, ...] = ()
-    """The columns that identify a row; by default a table's own primary key."""
+    """The columns that identify a row; by default the table's primary key."""
 
     def __str__(self) -> str:
         return f"PostgreSQL table {self.table}"
@@ -64,7 +64,7 @@ class _Open:
     key: tuple[str, ...]
 
     def last(self) -> int | None:
-        """The last epoch; a table that has none is made, or must be empty."""
+        """The last epoch; without one, create the table, or raise if it exists and is not empty."""
         with self.session.transaction():
             self._run(f"""CREATE TABLE IF NOT EXISTS {POSITIONS}
                 (target text PRIMARY KEY, warehouse text NOT NULL, name text NOT NULL, epoch bigint NOT NULL)""")
@@ -74,7 +74,7 @@ class _Open:
             return found
 
     def write(self, epoch: int, changes: pa.Table) -> None:
-        """Apply what an epoch changed, with its number; nothing, if another process was faster."""
+        """Apply an epoch's changes and its number; do nothing if another process has done so."""
         with self.session.transaction():
             last = self._position()
             if last is not None and last >= epoch:
@@ -105,7 +105,7 @@ class _Open:
         )
 
     def _make(self) -> None:
-        """Make the table, unless there is one, which must be empty."""
+        """Create the table, unless it exists; raise if it is not empty."""
         columns = [f"{_quoted(f.name)} {_type(self.sender.relation, f)}" for f in self.sender.relation.fields]
         columns += [f"PRIMARY KEY ({', '.join(map(_quoted, self.key))})"] if self.key else []
         self._run(f"CREATE TABLE IF NOT EXISTS {self.sink.table} ({', '.join(columns)})")
@@ -113,7 +113,7 @@ class _Open:
             raise StoreError(f"{self.sink} has rows that Viewlet did not write", hint="name another table, or empty it")
 
     def _load(self, name: str, rows: pa.Table) -> None:
-        """A temporary table of the rows that come or go."""
+        """Create a temporary table of inserted or deleted rows."""
         relation = self.sender.relation
         listed = ", ".join(_quoted(f.name) for f in relation.fields)
         self._run(f"CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS SELECT {listed} FROM {self.sink.table} WHERE false")
@@ -124,7 +124,7 @@ class _Open:
 
 
 def _by_key(place: _Open) -> list[str]:
-    """Rows that go, rows that change, rows that come."""
+    """The statements with a key: delete, update, insert."""
     table, names = place.sink.table, [_quoted(f.name) for f in place.sender.relation.fields]
     keys = list(map(_quoted, place.key))
     values = [name for name in names if name not in keys]
@@ -144,7 +144,7 @@ def _by_key(place: _Open) -> list[str]:
 
 
 def _by_row(place: _Open) -> list[str]:
-    """As many copies of a row go, and come, as there are; rows are alike if PostgreSQL shows them alike."""
+    """The statements without a key: delete and insert copies; rows are equal if their text in PostgreSQL is equal."""
     table, names = place.sink.table, ", ".join(_quoted(f.name) for f in place.sender.relation.fields)
 
     def numbered(name: str, more: str) -> str:
@@ -160,7 +160,7 @@ def _by_row(place: _Open) -> list[str]:
 
 
 def _type(relation: Relation, f: Field) -> str:
-    """PostgreSQL's type for a column."""
+    """The PostgreSQL type for a column."""
     found = _known(f.type)
     if found is None:
         raise UnsupportedValue(

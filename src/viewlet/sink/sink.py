@@ -1,7 +1,7 @@
-"""Where results go: the seam that folders, tables of other systems and topics plug into.
+"""The interface of sinks: folders and tables of other systems that follow a table or view.
 
-The law: a sink itself says how far it has come, and is given what follows, epoch by epoch. Where an epoch's changes
-and its number are one commit of the sink, each epoch is there exactly once, whatever is interrupted where.
+The law: a sink stores its own position, and receives what follows, epoch by epoch. If an epoch's changes and its number
+are one commit of the sink, it has each epoch exactly once, whatever is interrupted.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from viewlet.warehouse.read.relation import Relation
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What a sink is given: a table or view of one warehouse."""
+    """The origin of changes: a table or view of one warehouse."""
 
     relation: Relation
     warehouse: str
-    """What tells the warehouse from others."""
+    """The unique identifier of the warehouse."""
 
     def refuse_other(self, place: object, warehouse: str, name: str) -> None:
-        """A sink follows one table or view."""
+        """Raise if a sink follows another table or view."""
         if (warehouse, name) != (self.warehouse, self.relation.name):
             whose = f"follows {name}" if warehouse == self.warehouse else f"follows {name} of another warehouse"
             raise StoreError(f"{place} {whose}", hint="send to another place, or empty this one")
 
 
 class Opened(Protocol):
-    """A sink that is open for what follows."""
+    """An open sink."""
 
     def last(self) -> int | None:
-        """The last epoch that it has; None where it has none."""
+        """The last epoch that it has, or None."""
 
     def write(self, epoch: int, changes: pa.Table) -> None:
-        """Take in what an epoch changed, with the columns of `changes`; at first, all rows."""
+        """Write an epoch's changes, in the form of `changes`; the first time, all rows as insertions."""
 
 
 class Sink(ABC):
-    """A place that follows a table or view."""
+    """A destination that follows a table or view."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def opened(self, sender: Sender) -> AbstractContextManager[Opened]:
-        """The place, ready for what follows; refused if it follows something else."""
+        """Open the destination; raise if it follows something else."""
 
 
 def send(sender: Sender, sink: Sink) -> list[int]:
-    """Bring a sink up to the sender's epoch; the epochs that were written."""
+    """Bring a sink up to the sender's epoch; return the epochs written."""
     relation, written = sender.relation, []
     with sink.opened(sender) as place:
         last = place.last()

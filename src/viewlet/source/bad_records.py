@@ -1,4 +1,4 @@
-"""Records that cannot become rows: what is done with them, and the table that keeps them."""
+"""Bad records, which cannot be converted to rows: the actions for them, and the table that keeps them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from viewlet.plan.types import BIGINT, STRING, Field
 from viewlet.warehouse.declare.tables import Table
 
 OnBad = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE", "READ NULLS"]
-"""What becomes of a bad record; the last is Spark's own way with files: a row with NULL for what cannot be read."""
+"""The actions for bad records; the last is Spark's PERMISSIVE mode: values that cannot be read become NULL."""
 BAD = "_bad"
-"""What is added to a table's name for the table of the records that could not be read."""
+"""The suffix of the name of a table of bad records."""
 BAD_FIELDS = (
     Field("file", STRING, False),
     Field("line", BIGINT),
@@ -28,20 +28,20 @@ BAD_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that no row can be made of."""
+    """A record that cannot be converted to a row."""
 
     line: int | None
-    """Where it is in its file or log."""
+    """Its line in a file, or position in a log, if known."""
     reason: str
     text: str | None
 
 
 Placed = tuple[str, BadRecord]
-"""A bad record, and the file or log that it is in."""
+"""A bad record, and its file or log."""
 
 
 def read_on_bad(given: str, *others: str) -> OnBad:
-    """What a user says is to become of bad records; `others` are ways that a source does not have."""
+    """Validate the action for bad records; `others`: actions that the source does not support."""
     ways = [way for way in get_args(OnBad) if way not in others]
     found: OnBad | None = next((way for way in ways if way == given.upper()), None)
     if found is None:
@@ -50,7 +50,7 @@ def read_on_bad(given: str, *others: str) -> OnBad:
 
 
 def bad_table(table: Table, *, by_file: bool) -> Table:
-    """The table that keeps the bad records of another; `by_file`: those of a file leave when it changes."""
+    """The table of a table's bad records; `by_file`: records of a file are deleted when the file changes."""
     name = f"{table.name}{BAD}"
     if by_file:
         return Table(name, BAD_FIELDS, clustered=("file",), aside_of=table.name)
@@ -66,7 +66,7 @@ def bad_rows(aside: Table, records: Sequence[Placed]) -> Rows:
 
 
 def refuse_bad(table: Table, records: Sequence[Placed]) -> None:
-    """Reject the epoch for the first of some bad records."""
+    """Reject the epoch, naming the first bad record, if there is one."""
     for file, bad in records:
         line = "" if bad.line is None else f", line {bad.line}"
         raise RejectedEpoch(

@@ -1,4 +1,4 @@
-"""Sources as SQL and project files declare them: a kind, a place, and options."""
+"""Sources as declared in SQL and project files: a kind, a place, and options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewlet.warehouse.source import Source
 def declare_source(
     kind: str, place: str, name: str | None, format: str | None, options: Mapping[str, str], on_bad: str
 ) -> Source:
-    """The source that a declaration means."""
+    """Make a source from its declaration."""
     match kind.upper():
         case "FOLDER":
             return folder(place, format or "", options, on_bad_record=on_bad)
@@ -46,7 +46,7 @@ def _named(name: str | None, what: str) -> str:
 def _made(
     make: Callable[..., Source], what: str, place: str, name: str, options: Mapping[str, str], on_bad: str
 ) -> Source:
-    """A source with options, which are the keywords of the function that makes it."""
+    """Make a source, passing its options as keywords."""
     taken = inspect.signature(make).parameters.values()
     known = [p.name for p in taken if p.kind == p.KEYWORD_ONLY and p.name != "on_bad_record"]
     given: dict[str, Any] = {key.lower(): value for key, value in options.items()}

@@ -1,7 +1,7 @@
-"""Sources that deliver changes in order: a log, or a table with versions.
+"""Sources that deliver changes in order: logs and versioned tables.
 
-The law: a batch of changes is one epoch, with the position after it. What follows is read from that position, so
-a process that is killed anywhere goes on with what was not committed, and with nothing else.
+The law: a batch of changes and the position after it are one epoch. Reading continues from that position, so a process
+that is killed anywhere resumes with exactly the changes that were not committed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 Position = Mapping[str, Any]
-"""How far a feed was read, as JSON."""
+"""A position in a feed, as JSON."""
 TYPES: dict[str, pa.DataType] = {
     "position": pa.string(),
     "changes": pa.int64(),
@@ -45,37 +45,37 @@ LAYOUT = Layout(columns=tuple(TYPES), key=("position",))
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes that are taken in at once, and the position after them."""
+    """Changes of one epoch, and the position after them."""
 
     position: Position
     come: pa.Table
-    """Rows of the table; where it has a primary key, each instead of the one with its key."""
+    """Inserted rows; with a primary key, each replaces the row with its key."""
     gone: pa.Table
-    """Keys, where the table has a primary key; else whole rows."""
+    """Deleted keys, or whole rows if the table has no primary key."""
     records: int
-    """How many changes these are the net of."""
+    """The number of changes before netting."""
     clear: bool = False
-    """Whether all that was there goes first."""
+    """Whether all existing rows are deleted first."""
     oldest: float | None = None
-    """When the oldest of the changes was made."""
+    """The time of the oldest change."""
     bad: Sequence[Placed] = ()
     versions: Versions = field(default_factory=dict)
-    """Of rows, where their log tells them."""
+    """The versions of rows, if the log has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table that a feed is read into."""
+    """The table that a feed fills."""
 
     warehouse: Warehouse
     table: Table
 
     def position(self) -> Position | None:
-        """How far the feed was read; None at the start."""
+        """The position in the feed; None at the start."""
         return _last(self.warehouse.store.snapshot(), self.table)[0]
 
     def stored(self, keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...] | None]:
-        """The row of each key, as it is there now."""
+        """The current row of each key."""
         table = self.table
         assert table.index is not None
         given = table.with_key(Rows.of(to_arrow(table.name, table.fields, list(keys), columns=table.primary_key)))
@@ -86,7 +86,7 @@ class Target:
         return [by_key.get(key) for key in keys]
 
     def versions(self, keys: Sequence[Key] | None = None) -> dict[Key, int]:
-        """The versions of rows that are known; unless any are named, that of the last time when all rows went."""
+        """The stored versions of rows; without keys, that of the last deletion of all rows."""
         if not self.table.primary_key:
             return {}
         wanted = [all_rows(self.table)] if keys is None else keys
@@ -94,18 +94,18 @@ class Target:
 
 
 class Feed(Source):
-    """A source that is read from a position on."""
+    """A source that is read from a position."""
 
     on_bad: OnBad
 
     @property
     def tells_versions(self) -> bool:
-        """Whether changes may come again, and say by a version that they do."""
+        """Whether changes may be repeated, and have versions by which to recognize this."""
         return False
 
     @abstractmethod
     def batches(self, target: Target) -> Generator[Batch, None, None]:
-        """What is new, in portions. What follows a `yield` runs once the batch is committed."""
+        """New changes in batches. Code after a `yield` runs once the batch is committed."""
 
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
         return take_portions(warehouse, _alone(table, self.batches(Target(warehouse, table))))
@@ -125,7 +125,7 @@ class Feed(Source):
 
 
 def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a feed from its document."""
+    """Decode the fields of a feed."""
     return {name: value for name, value in document.items() if name != "kind"}
 
 
@@ -134,7 +134,7 @@ def positions_bag(table: Table) -> str:
 
 
 def _last(snapshot: Snapshot, table: Table) -> tuple[Position | None, dict[str, Any]]:
-    """The position of a table's feed, and the row that holds it."""
+    """The position in a table's feed, and the stored row that holds it."""
     rows = snapshot.contents(positions_bag(table)).consolidated().arrow().to_pylist()
     if not rows:
         return None, {"position": None, "changes": 0, "bad": 0, "lag": None}
@@ -143,7 +143,7 @@ def _last(snapshot: Snapshot, table: Table) -> tuple[Position | None, dict[str, 
 
 
 Portion = Sequence[tuple[Table, Batch]]
-"""What one epoch takes in: a batch for each of some tables."""
+"""The batches of one epoch, with their tables."""
 
 
 def _alone(table: Table, batches: Generator[Batch, None, None]) -> Generator[Portion, None, None]:
@@ -153,7 +153,7 @@ def _alone(table: Table, batches: Generator[Batch, None, None]) -> Generator[Por
 
 
 def take_portions(warehouse: Warehouse, portions: Generator[Portion, None, None]) -> Iterator[int]:
-    """Commit portions as they are read, each in an epoch; the numbers of the epochs."""
+    """Commit each portion in an epoch; yield the epochs."""
     began = time.time()
     with closing(portions):
         for portion in portions:
@@ -162,7 +162,7 @@ def take_portions(warehouse: Warehouse, portions: Generator[Portion, None, None]
 
 
 def _take(warehouse: Warehouse, portion: Portion, began: float) -> int:
-    """Commit a portion with the positions after it; the number of the epoch."""
+    """Commit a portion with the positions after it; return the epoch."""
     snapshot, deltas = warehouse.store.snapshot(), []
     for table, batch in portion:
         deltas += _deltas(warehouse, table, batch, snapshot)
@@ -179,7 +179,7 @@ def _take(warehouse: Warehouse, portion: Portion, began: float) -> int:
 
 
 def _deltas(warehouse: Warehouse, table: Table, batch: Batch, snapshot: Snapshot) -> list[tuple[TableChanges, Rows]]:
-    """What a batch changes in a table, and in the table of its bad records."""
+    """The changes of a table and of its table of bad records."""
     feed = table.source
     assert isinstance(feed, Feed), f"{table.name} is fed by no feed"
     if feed.on_bad == "FAIL EPOCH":
@@ -191,7 +191,7 @@ def _deltas(warehouse: Warehouse, table: Table, batch: Batch, snapshot: Snapshot
 
 
 def apply_batch(changes: TableChanges, batch: Batch, snapshot: Snapshot) -> None:
-    """Change a table by a batch."""
+    """Apply a batch to a table."""
     come, table = Rows.of(batch.come), changes.table
     if batch.clear:
         changes.exchange(snapshot.contents(table.name).consolidated(), come.filter(changes.admit(come)))
@@ -204,7 +204,7 @@ def apply_batch(changes: TableChanges, batch: Batch, snapshot: Snapshot) -> None
 
 
 def _moved(before: Mapping[str, Any], batch: Batch, lag: float) -> Rows:
-    """The last position goes, the new one comes."""
+    """Replace the stored position."""
     new = {
         "position": json.dumps(batch.position, sort_keys=True),
         "changes": before["changes"] + batch.records,
@@ -217,14 +217,14 @@ def _moved(before: Mapping[str, Any], batch: Batch, lag: float) -> Rows:
 
 
 def _together(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a record says of several tables that were read at once."""
+    """The combined record of several tables that were read together."""
     added = {name: sum(record[name] for record in records) for name in ("records", "bad")}
     longest = {name: max(record[name] for record in records) for name in ("read_ms", "lag")}
     return {"table": ", ".join(record["table"] for record in records), **added, **longest}
 
 
 def _record(table: Table, batch: Batch, began: float) -> dict[str, Any]:
-    """What the epoch's record says of the reading; the lag is the time since the oldest change that it takes in."""
+    """The source's part of the epoch's record; the lag is the time since the oldest change of the batch."""
     now = time.time()
     return {
         "table": table.name,

@@ -1,4 +1,4 @@
-"""The methods of `Database` for its tables' sources."""
+"""The methods of `Database` for sources."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SourceMethods:
         options: Mapping[str, Any] | None = None,
         progress: Wanted = None,
     ) -> int:
-        """Insert many rows into a table, in one epoch, and return its number. They are written as they arrive.
+        """Insert many rows into a table in one epoch, writing them as they arrive, and return its number.
 
         `rows`: whatever `insert` accepts, or the path of a file or a folder of files in a `format`: "parquet", "csv" or
         "json". Spark reads the last two with its `options`; a malformed record rejects the whole load.
@@ -50,7 +50,7 @@ class SourceMethods:
         return epoch.number
 
     def read_sources(self, *tables: str) -> list[int]:
-        """Read what is new for some tables, or for all that have a source; return the numbers of the epochs."""
+        """Read new data for some tables, or for all that have a source; return the numbers of the epochs."""
         with self._warehouse.writing():
             fed = [_fed(self._warehouse, name) for name in tables] or _all_fed(self._warehouse)
             return [n for source, tables in _groups(fed) for n in source.read_together(self._warehouse, tables)]
@@ -58,7 +58,7 @@ class SourceMethods:
     def watch(self, *tables: str, every: float = 1.0, seconds: float | None = None) -> Iterator[int]:
         """Read sources once every `every` seconds; yield the epochs' numbers as they are committed.
 
-        `seconds`: how long; by default until the caller stops iterating. The lag is in each epoch's record.
+        `seconds`: for how long; by default until the caller stops iterating. Each epoch's record has the lag.
         """
         end = None if seconds is None else time.monotonic() + seconds
         while True:
@@ -72,7 +72,7 @@ class SourceMethods:
     def batch_writer(self, table: str, stream: str, *, upsert: bool = False) -> Callable[[DataFrame, int], None]:
         """Return a function for Structured Streaming's `foreachBatch` that ingests each batch exactly once.
 
-        `stream`: a name for the stream, fixed as long as its checkpoint is. `upsert`: rows replace those with their key.
+        `stream`: a name for the stream, as lasting as its checkpoint. `upsert`: rows replace those with their key.
         """
         from viewlet.source.stream_batches import batch_writer
 

@@ -1,8 +1,8 @@
-"""Row changes, one after the other, as their net effect: rows to insert, and rows or keys to delete.
+"""Nets a sequence of row changes to rows to insert, and rows or keys to delete.
 
-With a primary key the last change of each key counts. Without one, rows are counted: old ones go, new ones come.
-The law: a row that cannot be read is not there. So a bad new version of a row takes the old one away, and the table
-holds the readable rows of its source, however they came about.
+With a primary key the last change of each key wins. Without one, rows are counted: old ones are deleted, new ones
+inserted. The law: a row that cannot be read does not exist. So a bad new version of a row deletes the old one, and the
+table always holds the readable rows of its source, whatever their history.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from viewlet.source.row_versions import Key, all_rows
 from viewlet.warehouse.declare.tables import Table
 
 Values = Sequence[Any]
-"""A row's values in the order of the table's columns."""
+"""The values of a row, in the order of the table's columns."""
 Stored = Callable[[Sequence[Key]], Sequence[Values | None]]
 KnownVersions = Callable[[Sequence[Key]], Mapping[Key, int]]
 
 
 class Unchanged(Enum):
-    """The value of a column that a log leaves out because the change did not touch it."""
+    """The value of a column that a log omits because the change did not affect it."""
 
     UNCHANGED = "unchanged"
 
@@ -42,7 +42,7 @@ UNCHANGED = Unchanged.UNCHANGED
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a change is told."""
+    """The place of a change in its file or log."""
 
     file: str
     line: int | None = None
@@ -54,17 +54,17 @@ class Place:
 
 @dataclass(slots=True)
 class _Row:
-    """A row that comes."""
+    """An inserted row."""
 
     values: list[Any]
     place: Place
     origin: Key | None = None
-    """The key under which the table has its unchanged values."""
+    """The key under which the table has the values that changes omitted."""
 
 
 @dataclass
 class NetChanges:
-    """What some changes amount to."""
+    """The net effect of a sequence of changes."""
 
     table: Table
     clear: bool = False
@@ -72,13 +72,13 @@ class NetChanges:
     oldest: float | None = None
     bad: list[Placed] = field(default_factory=list)
     versions: dict[Key, int] = field(default_factory=dict)
-    """The version of each row that a change told, where changes tell any."""
+    """The version of each changed row, if changes have versions."""
     _latest: dict[Key, _Row | None] = field(default_factory=dict)
     _come: list[_Row] = field(default_factory=list)
     _gone: list[_Row] = field(default_factory=list)
 
     def put(self, new: Values, place: Place, old: Values | None = None, version: int | None = None) -> None:
-        """A row comes; instead of an old one, of which the key is enough where there is one."""
+        """Add an insertion or, with `old`, an update; of `old`, only the key is needed if there is one."""
         row = _Row(list(new), place)
         if not self.table.primary_key:
             self._count(row, old)
@@ -91,14 +91,14 @@ class NetChanges:
             self._latest[key] = row
 
     def take(self, old: Values, place: Place, version: int | None = None) -> None:
-        """A row goes."""
+        """Add a deletion."""
         if not self.table.primary_key:
             self._gone.append(_Row(list(old), place))
         elif (key := self._key(old, place)) is not None and not self._is_stale(key, version):
             self._latest[key] = None
 
     def truncate(self, version: int | None = None) -> None:
-        """All rows go."""
+        """Add a deletion of all rows."""
         if self.table.primary_key and self._is_stale(all_rows(self.table), version):
             return
         self.clear = True
@@ -107,7 +107,7 @@ class NetChanges:
         self._gone.clear()
 
     def batch(self, position: Position, stored: Stored, known: KnownVersions = lambda _: {}) -> Batch:
-        """All of it, to be taken in; but for what is older than the versions that are known."""
+        """The net changes as a batch, without those older than the stored versions."""
         self._leave_out_stale(known)
         self._fill(stored)
         rows = [*(row for row in self._latest.values() if row is not None), *self._come]
@@ -117,7 +117,7 @@ class NetChanges:
         return Batch(position, come, gone, self.records, self.clear, self.oldest, self.bad, self.versions)
 
     def _is_stale(self, key: Key, version: int | None) -> bool:
-        """Whether a change comes again after a later one of its row, or of all rows; else its version is noted."""
+        """Whether a change repeats one before a later change of its row, or of all rows; if not, record its version."""
         if version is None:
             return False
         every = all_rows(self.table)
@@ -128,7 +128,7 @@ class NetChanges:
         return False
 
     def _leave_out_stale(self, known: KnownVersions) -> None:
-        """Drop what the table has a later version of."""
+        """Drop changes of rows of which the table has a later version."""
         later = known(list(self.versions)) if self.versions else {}
         for key in [key for key, version in self.versions.items() if version < later.get(key, version)]:
             del self.versions[key]
@@ -141,7 +141,7 @@ class NetChanges:
         self._come.append(row)
 
     def _carry(self, row: _Row, before: Key) -> None:
-        """Values that a change leaves alone are those of the row's last version, here or in the table."""
+        """Take the values that a change omits from the row's last version, here or later from the table."""
         if UNCHANGED not in row.values:
             return
         last = self._latest.get(before)
@@ -151,7 +151,7 @@ class NetChanges:
             row.values = [known if v is UNCHANGED else v for v, known in zip(row.values, last.values, strict=True)]
 
     def _fill(self, stored: Stored) -> None:
-        """Take the values that no change here tells from the table."""
+        """Take the values that all changes omitted from the table."""
         lacking = [row for row in self._latest.values() if row is not None and UNCHANGED in row.values]
         found = stored([row.origin for row in lacking if row.origin is not None]) if lacking else []
         for row, known in zip(lacking, found, strict=True):
@@ -163,7 +163,7 @@ class NetChanges:
             row.values = [k if v is UNCHANGED else v for v, k in zip(row.values, known, strict=True)]
 
     def _key(self, values: Values, place: Place) -> Key | None:
-        """The key of a row; None for one that cannot be read, which is noted."""
+        """The key of a row; None if it cannot be read, which is recorded as a bad record."""
         key = []
         for at, f, convert in self._key_parts:
             if (reason := _reason(f, convert, values[at])) is not None:
@@ -187,7 +187,7 @@ class NetChanges:
 
 
 def readable(table: Table, rows: Sequence[Values]) -> tuple[pa.Table, Mapping[int, str]]:
-    """The rows that the table's columns can hold; of the others, why not."""
+    """The rows that fit the table's columns; for the others, the reasons by position."""
     try:
         return to_arrow(table.name, table.fields, list(rows)), {}
     except RejectedEpoch:
@@ -197,13 +197,13 @@ def readable(table: Table, rows: Sequence[Values]) -> tuple[pa.Table, Mapping[in
 
 
 def _reason_of_row(fields: Sequence[Field], row: Values) -> str | None:
-    """Why a row cannot be read."""
+    """The reason why a row cannot be read, or None."""
     reasons = (_reason(f, converter(f.type), value) for f, value in zip(fields, row, strict=True))
     return next((reason for reason in reasons if reason is not None), None)
 
 
 def _reason(f: Field, convert: Convert, value: Any) -> str | None:
-    """Why a value cannot be read."""
+    """The reason why a value cannot be read, or None."""
     if value is None:
         return None if f.nullable else f"{f.name} is NULL"
     try:

@@ -7,9 +7,9 @@ from viewlet.warehouse.epoch.table_changes import TableChanges
 
 
 def exchange_rows(changes: TableChanges, gone: Rows, come: Rows) -> tuple[Rows, Rows]:
-    """Take rows away and put others in, but for those that are among both; what went and what came in the end.
+    """Delete rows and insert others, except those in both; return the rows deleted and inserted.
 
-    The rows may have more columns than the table, which tell them apart as well.
+    The rows may have further columns than the table, which also distinguish them.
     """
     names = changes.table.names
     net = Rows.concat([gone.negated(), come.select(gone.names)]).consolidate()

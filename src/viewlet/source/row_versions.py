@@ -1,7 +1,7 @@
-"""The last version of each row that a log of events has delivered, so that repeated older events are skipped.
+"""The last version of each row that a log of events has delivered, to skip older events that are repeated.
 
-A version is the place of a change in the log of the database that it comes from. Rows that were deleted keep
-theirs; the key of NULLs has that of the last time when all rows went.
+A version is the position of a change in the log of its database. Deleted rows keep their versions; the key of NULLs has
+the version of the last deletion of all rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Versions = Mapping[Key, int]
 
 
 def versions_bags(table: Table) -> list[Bag]:
-    """What is kept of versions; nothing without a primary key, where no row can be told from another."""
+    """The bag of versions; none without a primary key, since rows cannot be identified."""
     if not table.primary_key:
         return []
     column = free_name("_version", table.names)
@@ -37,7 +37,7 @@ def all_rows(table: Table) -> Key:
 
 
 def known_versions(snapshot: Snapshot, table: Table, keys: Sequence[Key]) -> dict[Key, int]:
-    """The versions of some rows that are known."""
+    """The stored versions of rows."""
     ((bag, _, types),) = versions_bags(table)
     given = _rows(types, dict.fromkeys(keys, 0))
     _, found = snapshot.contents(bag).lookup(table.primary_key, given.hashes(table.primary_key))
@@ -46,7 +46,7 @@ def known_versions(snapshot: Snapshot, table: Table, keys: Sequence[Key]) -> dic
 
 
 def note_versions(transaction: Transaction, snapshot: Snapshot, table: Table, new: Versions) -> None:
-    """Let the new versions of rows stand in the place of those that are known."""
+    """Replace the stored versions of rows."""
     if new:
         ((bag, layout, types),) = versions_bags(table)
         old = known_versions(snapshot, table, list(new))

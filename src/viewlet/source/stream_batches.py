@@ -1,7 +1,7 @@
-"""Micro-batches of Spark's Structured Streaming as epochs, each exactly once.
+"""Ingests micro-batches of Spark's Structured Streaming as epochs, each exactly once.
 
-Spark gives a batch again, with the same number, if it does not know that the batch was taken in. The number of the
-last batch of a stream is part of the epoch that took it in, so a batch that comes again is left out.
+Spark repeats a batch, with the same number, if it does not know that the batch was ingested. The number of a stream's
+last batch is part of the epoch that ingested it, so repeated batches are skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYOUT = Layout(columns=tuple(TYPES), key=("stream", "name"))
 
 
 def batch_writer(warehouse: Warehouse, table: str, stream: str, *, upsert: bool) -> Callable[[DataFrame, int], None]:
-    """The function for `foreachBatch` that takes a stream's batches into a table."""
+    """A function for `foreachBatch` that ingests a stream's batches into a table."""
     name = warehouse.catalog.table(table).name
 
     def take(rows: DataFrame, batch: int) -> None:
@@ -42,7 +42,7 @@ def batch_writer(warehouse: Warehouse, table: str, stream: str, *, upsert: bool)
 
 
 def last_batch(snapshot: Snapshot, stream: str, name: str) -> int | None:
-    """The number of the last batch that a table has of a stream."""
+    """The number of a stream's last batch in a table."""
     if not snapshot.has(BAG):
         return None
     rows = snapshot.contents(BAG).consolidated().arrow().to_pylist()
@@ -50,7 +50,7 @@ def last_batch(snapshot: Snapshot, stream: str, name: str) -> int | None:
 
 
 def _advance(stream: str, name: str, last: int | None, batch: int, transaction: Transaction) -> Mapping[str, Any]:
-    """Note the batch in the commit that takes it in."""
+    """Record the number of the batch in its commit."""
     batches = [batch] if last is None else [batch, last]
     columns = [[stream] * len(batches), [name] * len(batches), batches]
     arrays = {c: pa.array(values, kind) for (c, kind), values in zip(TYPES.items(), columns, strict=True)}

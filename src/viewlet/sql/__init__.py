@@ -1,7 +1,7 @@
-"""The statements of `db.sql(...)`, read without Spark.
+"""The statements of `db.sql(...)`, parsed without Spark.
 
-Viewlet reads the frame of a statement (which table, which columns, which policy); queries and expressions
-inside it stay text, for Spark to read: there is one meaning of SQL, and it is Spark's.
+Viewlet parses the frame of a statement (table, columns, policy); queries and expressions in it stay text for Spark, so
+that SQL has only one meaning, Spark's.
 """
 
 from viewlet.plan.words import read_words, split, split_finished

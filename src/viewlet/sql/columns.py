@@ -1,4 +1,4 @@
-"""The columns of CREATE TABLE and ALTER TABLE: names, types, NOT NULL, defaults, the primary key."""
+"""Parses the columns of CREATE TABLE and ALTER TABLE: names, types, NOT NULL, defaults, the primary key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_KEPT = ("GENERATED", "UNIQUE", "REFERENCES", "FOREIGN")
 
 @dataclass(slots=True)
 class Columns:
-    """What the parentheses of CREATE TABLE have said so far."""
+    """The columns and constraints of CREATE TABLE parsed so far."""
 
     fields: list[Field] = field(default_factory=list)
     key: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def read_action(reader: Reader) -> str:
 
 
 def _is_column(reader: Reader) -> bool:
-    """Whether a word such as `check` names a column here: then a type follows."""
+    """Whether a word such as `check` is the name of a column here, because a type follows."""
     is_key = reader.sees("FOREIGN", "KEY") or reader.sees("PRIMARY", "KEY")
     return reader.words[reader.at + 1].kind == "name" and not is_key
 
@@ -133,7 +133,7 @@ def _default(reader: Reader, column: str) -> str:
 
 
 def _type(reader: Reader, column: str) -> Type:
-    """The words up to the end of the type, as a type; comments may stand between them."""
+    """Parse a type; comments may be inside."""
     line, parts, depth = reader.word.line, list[str](), 0
     while reader.word.kind != "end" and (depth or reader.word.key not in _AFTER_TYPE):
         sign = reader.word.text if reader.word.kind == "sign" else ""
@@ -150,7 +150,7 @@ def _type(reader: Reader, column: str) -> Type:
 
 
 def resolve_key(reader: Reader, columns: Columns) -> tuple[tuple[Field, ...], tuple[str, ...]]:
-    """The fields with those of the key NOT NULL, and the key in the columns' own spelling."""
+    """The fields, with those of the key NOT NULL, and the key in the columns' spelling."""
     spelling = {f.name.lower(): f.name for f in columns.fields}
     if not spelling:
         reader.refuse("a table needs at least one column")

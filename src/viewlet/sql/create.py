@@ -17,12 +17,12 @@ SOURCES = {
     "ICEBERG": "the catalog",
     "SPARK": "the format",
 }
-"""What feeds tables, and what the text after it is."""
+"""The kinds of sources, and the meaning of the text after each."""
 _OPTIONS = ("append_only", "trusted", "static")
 
 
 def read_create(reader: Reader) -> CreateTable | CreateView | CreateSink:
-    """A statement that starts with CREATE."""
+    """Parse the rest of a CREATE statement."""
     reader.expect("CREATE")
     or_replace = reader.accept("OR", "REPLACE")
     if reader.accept("TABLE"):
@@ -63,7 +63,7 @@ def _view(reader: Reader, or_replace: bool) -> CreateView:
 
 
 def _definition(reader: Reader) -> str:
-    """The query of a view, or the loop, whose statements may end in semicolons."""
+    """The query of a view, or a loop, whose statements may end with semicolons."""
     if not reader.sees("INITIALIZE"):
         return reader.rest() if reader.sees("REPEAT") else read_query(reader)
     start = reader.word.start
@@ -83,7 +83,7 @@ def _policy(reader: Reader) -> Policy:
 
 
 def read_query(reader: Reader) -> str:
-    """The query that makes up the rest of a statement, as text."""
+    """The query that is the rest of a statement, as text."""
     if reader.word.key not in QUERY_STARTS:
         reader.fail("a query", hint="it starts with SELECT, WITH, VALUES, FROM or TABLE")
     return reader.rest()
@@ -136,7 +136,7 @@ def _sink(reader: Reader) -> CreateSink:
 
 
 def _source(reader: Reader) -> FromSource:
-    """A place, with what becomes of bad records: `ON BAD RECORD action`"""
+    """A place, then `[ON BAD RECORD action]`"""
     found = _place(reader)
     if found.kind == "FOLDER" and found.format is None:
         reader.fail("FORMAT")
@@ -159,7 +159,7 @@ def _place(reader: Reader) -> FromSource:
 
 
 def _bad_record(reader: Reader) -> str:
-    """What becomes of a bad record: what becomes of any row that is not right, or what Spark makes of it."""
+    """The action for bad records: one of those for constraints, or READ NULLS, as in Spark."""
     return "READ NULLS" if reader.accept("READ", "NULLS") else read_action(reader)
 
 
@@ -180,7 +180,7 @@ def read_options(reader: Reader) -> tuple[tuple[str, str], ...]:
 
 
 def _take(reader: Reader) -> str:
-    """The word at the place without its quotes, stepped over."""
+    """Consume a word; return it without quotes."""
     word = _bare(reader)
     reader.at += 1
     return word
@@ -251,5 +251,5 @@ def _properties(reader: Reader, options: dict[str, bool]) -> None:
 
 
 def _bare(reader: Reader) -> str:
-    """The word at the place without its quotes."""
+    """The current word without quotes."""
     return reader.word.text[1:-1] if reader.word.kind == "string" else unquoted(reader.word)

@@ -1,6 +1,6 @@
-"""Defaults: constant expressions for columns that a statement gives no value.
+"""Defaults: constant expressions for columns that a statement omits.
 
-They are kept as text, and evaluated whenever one is needed, so that `current_timestamp()` says when a row came.
+They are stored as text and evaluated on each use, so that `current_timestamp()` is the time of the insertion.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def default_values(db: Database, table: str, declared: Schema) -> dict[str, pa.Array]:
-    """What the defaults of new columns come to now, each as an array of one; what is no default is refused."""
+    """Evaluate the defaults of new columns, as arrays of one value; raise if one is not a constant expression."""
     fields = {f.name: f for f in declared.fields}
     try:
         return {name: _value(db, table, fields[name], text) for name, text in declared.defaults}

@@ -1,4 +1,4 @@
-"""The statements that change rows: INSERT, DELETE, UPDATE, MERGE."""
+"""Parses the statements that change rows: INSERT, DELETE, UPDATE, MERGE."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_insert(reader: Reader) -> InsertInto:
 
 
 def _starts_query(reader: Reader) -> bool:
-    """Whether a parenthesis here opens a query, not a list of columns."""
+    """Whether the next parenthesis opens a query rather than a list of columns."""
     return reader.words[reader.at + 1].key in QUERY_STARTS
 
 
@@ -41,7 +41,7 @@ def read_delete(reader: Reader) -> DeleteFrom:
 
 
 def _where(reader: Reader) -> str | None:
-    """The condition at the end of a statement."""
+    """The optional WHERE at the end of a statement."""
     if not reader.accept("WHERE"):
         reader.end()
         return None
@@ -101,7 +101,7 @@ def read_merge(reader: Reader) -> Merge:
 
 
 def _source(reader: Reader) -> tuple[str, str | None]:
-    """What is merged, with its alias and the names that it may give to its columns; and the name it goes by."""
+    """The source of a MERGE with its alias and column aliases, as text, and the name by which it is referred to."""
     start, own = reader.word.start, None
     if reader.sees("("):
         reader.skip()
@@ -147,7 +147,7 @@ def _insertion(reader: Reader, owners: tuple[str | None, ...]) -> Assignments | 
 
 
 def _listed(reader: Reader, read: Callable[[], str]) -> list[str]:
-    """What stands between parentheses and commas."""
+    """A list in parentheses, separated by commas."""
     reader.expect("(")
     found = [read()]
     while reader.accept(","):

@@ -54,7 +54,7 @@ _PARAMETRIZED = (CreateTable, DeleteFrom, DescribeQuery, InsertInto, Merge, Sele
 
 
 def execute(db: Database, text: str, parameters: Parameters) -> Any:
-    """Run one statement: a query gives an Arrow table, EXPLAIN a text, a change the epoch's number."""
+    """Run one statement: a query returns an Arrow table, EXPLAIN text, a change the epoch's number."""
     statement = parse(arguments.text("the statement", text))
     if parameters and not isinstance(statement, _PARAMETRIZED):
         raise SqlError(
@@ -81,7 +81,7 @@ def execute(db: Database, text: str, parameters: Parameters) -> Any:
 
 
 def _define_or_show(db: Database, statement: Statement) -> Any:
-    """The statements that change no row."""
+    """Run a statement that does not change rows."""
     match statement:
         case AddColumns(table, fields, defaults):
             return db.add_columns(table, fields, defaults=dict(defaults))
@@ -123,7 +123,7 @@ def _define_or_show(db: Database, statement: Statement) -> Any:
 
 
 def create_table(db: Database, s: CreateTable, parameters: Parameters, *, read: bool = True) -> None:
-    """Make a table; what its source has is read at once, unless that is not wanted."""
+    """Create a table; `read`: read its source at once."""
     there = db._warehouse.catalog.known(s.name) is not None
     if s.if_not_exists and there:
         return
@@ -151,7 +151,7 @@ def create_table(db: Database, s: CreateTable, parameters: Parameters, *, read: 
 
 
 def source_of(s: FromSource) -> Source:
-    """The source that a statement declares."""
+    """Make the source that a statement declares."""
     return declare_source(s.kind, s.place, s.name, s.format, dict(s.options), s.on_bad)
 
 

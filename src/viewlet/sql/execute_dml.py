@@ -1,4 +1,4 @@
-"""Executing INSERT, DELETE and UPDATE: each is one epoch, on the rows that the previous one left."""
+"""Executes INSERT, DELETE and UPDATE: each is one epoch, on the rows of the last committed one."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def insert(db: Database, s: InsertInto, parameters: Parameters) -> int:
-    """Put the rows of a query in; `overwrite`: instead of all that are there."""
+    """Insert the rows of a query; with `overwrite`, they replace all rows."""
     table = db._warehouse.catalog.table(s.table)
-    with db._warehouse.writing():  # what is read is what is replaced
+    with db._warehouse.writing():  # so that the rows replaced are those read
         rows = _new_rows(db, table, s, parameters)
         return overwrite(db, s.table, rows) if s.overwrite else db.insert(s.table, rows)
 
 
 def overwrite(db: Database, table: str, rows: Any) -> int:
-    """Put rows in the place of all that are there; only the difference is a change."""
+    """Replace all rows of a table; the change is only the difference."""
     with db.epoch() as e:
         if len(db.table(table)):
             e.delete(table, db.table(table).arrow())
@@ -50,7 +50,7 @@ def _new_rows(db: Database, table: Table, s: InsertInto, parameters: Parameters)
 
 
 def columns_named(table: Table, names: Any) -> tuple[Field, ...]:
-    """The columns of a table with some names, in their order; all of them if None are given."""
+    """The columns of a table by name, in the given order; all columns if `names` is None."""
     if names is None:
         return table.fields
     known = {f.name.lower(): f for f in table.fields}
@@ -63,7 +63,7 @@ def columns_named(table: Table, names: Any) -> tuple[Field, ...]:
 
 
 def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> DataFrame:
-    """A query's columns, by position, as those of a table; the others get their defaults."""
+    """A query's columns, by position, as columns of a table; the other columns get their defaults."""
     from pyspark.sql import functions as F
 
     from viewlet.spark.session.children import active
@@ -71,27 +71,27 @@ def as_rows_of(table: Table, frame: DataFrame, given: tuple[Field, ...]) -> Data
     if len(frame.columns) != len(given):
         raise SqlError(f"table {table.name}: the query gives {len(frame.columns)} columns for {len(given)}")
     values = {f.name: F.col(f"c{i}") for i, f in enumerate(given)}
-    with active(frame.sparkSession):  # in which defaults are read
+    with active(frame.sparkSession):  # the session in which defaults are evaluated
         renamed = frame.toDF(*[f"c{i}" for i in range(len(given))])
         missing = {f.name: F.expr(table.default(f.name)) for f in table.fields if f not in given}
         return renamed.select(*[{**values, **missing}[f.name].cast(ddl(computed(f.type))) for f in table.fields])
 
 
 def delete(db: Database, s: DeleteFrom, parameters: Parameters) -> int:
-    """Take the rows of which the condition is true away."""
+    """Delete the rows that meet a condition."""
     table = db._warehouse.catalog.table(s.table)
     text = f"SELECT * FROM {named(table, s.alias)}" + (f" WHERE {s.where}" if s.where else "")
-    with db._warehouse.writing():  # what is read is what is deleted
+    with db._warehouse.writing():  # so that the rows deleted are those read
         return db.delete(s.table, collect(run_query(db, text, parameters), table.fields))
 
 
 def named(table: Table, alias: str | None) -> str:
-    """A table as it stands after FROM."""
+    """A table with its alias, as in FROM."""
     return quoted(table.name) + (f" AS {quoted(alias)}" if alias else "")
 
 
 def update(db: Database, s: Update, parameters: Parameters) -> int:
-    """The old rows go, the new ones come, in one epoch."""
+    """Replace old rows by new ones in one epoch."""
     table = db._warehouse.catalog.table(s.table)
     columns_named(table, [column for column, _ in s.assignments])
     with db._warehouse.writing():
@@ -104,7 +104,7 @@ def update(db: Database, s: Update, parameters: Parameters) -> int:
 
 
 def _both_rows(table: Table, s: Update) -> str:
-    """A query for the rows that change: as they are, and as they will be."""
+    """A query for the changed rows, with their old and new values."""
     new = {column.lower(): written(value, table, column) for column, value in s.assignments}
     owner = quoted(s.alias or table.name)
     old = [f"{owner}.{quoted(f.name)}" for f in table.fields]

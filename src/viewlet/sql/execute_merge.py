@@ -1,8 +1,8 @@
-"""Executing MERGE: Spark joins the table with the source and determines, row by row, which clause applies.
+"""Executes MERGE: Spark joins the table with the source and finds the clause that applies to each row.
 
-The pairs that match, and the rows of either side without a partner, are a query each, since the clauses for the
-latter see that side only. Each gives the number of the clause, the row as it is and the row as it will be. What is
-replaced or deleted goes, what is new comes, in one epoch.
+Matched pairs, and unmatched rows of either side, are a query each, since clauses for unmatched rows only see that side.
+Each query returns the number of the clause, the old row and the new row. All deletions, replacements and insertions are
+one epoch.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 _ROW, _CLAUSE, _SOURCE = "viewlet$row", "viewlet$clause", "viewlet$source"
-"""Names that no column of a user has."""
+"""Reserved column names."""
 _FLAGS = (Field(_ROW, BIGINT), Field(_CLAUSE, INT))
 
 
 def merge(db: Database, s: Merge, parameters: Parameters) -> int:
-    """Carry out a merge; the number of its epoch."""
+    """Run a MERGE; return its epoch."""
     table = db._warehouse.catalog.table(s.table)
     first, width = len(_FLAGS), len(table.fields)
-    with db._warehouse.writing():  # what is read is what is changed
+    with db._warehouse.writing():  # so that the rows changed are those read
         found = collect(run_query(db, _Texts(table, s).all(), parameters), (*_FLAGS, *table.fields, *table.fields))
         _refuse_ambiguous(found, s)
         gone, changed, added = (_with_action(found, s, action) for action in ("delete", "update", "insert"))
@@ -50,7 +50,7 @@ def merge(db: Database, s: Merge, parameters: Parameters) -> int:
 
 
 class _Texts:
-    """The query of a merge."""
+    """Builds the query of a MERGE."""
 
     def __init__(self, table: Table, s: Merge) -> None:
         self.table, self.s = table, s
@@ -58,7 +58,7 @@ class _Texts:
         self.old = [f"{self.target}.{quoted(f.name)}" for f in table.fields]
 
     def all(self) -> str:
-        """All pairs that match, and the rows without a partner that a clause wants."""
+        """The query for all matched pairs, and for unmatched rows to which a clause applies."""
         nothing, row = [f"CAST(NULL AS {ddl(f.type)})" for f in self.table.fields], f"{self.target}.{quoted(_ROW)}"
         target, source = (
             f"{quoted(self.table.name)} AS {self.target}",
@@ -73,12 +73,12 @@ class _Texts:
         return " UNION ALL ".join(text for rows, text in parts.items() if any(c.rows == rows for c in self.s.clauses))
 
     def _wanted(self, rows: str, old: list[str], joined: str) -> str:
-        """The rows without a partner to which a clause applies."""
+        """The query for unmatched rows to which a clause applies."""
         found = self._select(rows, "CAST(NULL AS BIGINT)", old, joined)
         return f"SELECT * FROM ({found}) WHERE {quoted(_CLAUSE)} IS NOT NULL"
 
     def _select(self, rows: str, row: str, old: list[str], joined: str) -> str:
-        """The number of the row and of its clause, the row as it is, and as it will be."""
+        """A query for the number of the row, the number of the clause, the old row and the new row."""
         clauses = {i: c for i, c in enumerate(self.s.clauses) if c.rows == rows}
         cases = [f"WHEN {c.condition or 'true'} THEN {i}" for i, c in clauses.items()]
         values = [self._new_value(f, clauses) for f in self.table.fields]
@@ -90,7 +90,7 @@ class _Texts:
         )
 
     def _new_value(self, field: Field, clauses: Mapping[int, MergeClause]) -> str:
-        """What a column will be under each clause."""
+        """The expression of a column's new value, by clause."""
         cases = [
             f"WHEN {i} THEN CAST({self._assigned(field, clause)} AS {ddl(field.type)})"
             for i, clause in clauses.items()
@@ -109,13 +109,13 @@ class _Texts:
 
 
 def _may_match_twice(s: Merge) -> bool:
-    """Whether a row may have several partners: it may if all that a match can mean is that it goes."""
+    """Whether a row may match several source rows: only if its only clause is an unconditional DELETE."""
     matched = [c for c in s.clauses if c.rows == "matched"]
     return len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
 
 
 def _refuse_ambiguous(found: pa.Table, s: Merge) -> None:
-    """As in Spark, a row that may change must not match several rows of the source."""
+    """Refuse, as Spark does, a row that matches several source rows."""
     rows = found[_ROW].drop_null()
     if not _may_match_twice(s) and len(pc.unique(rows)) < len(rows):
         raise RejectedEpoch(
@@ -130,7 +130,7 @@ def _with_action(found: pa.Table, s: Merge, action: str) -> pa.Table:
 
 
 def _one_of_each(old: pa.Table) -> pa.Table:
-    """Each row of the table once; those without a number had no partner, so that they are there once."""
+    """Each row of the table once; rows without a number are unmatched, and so occur once."""
     seen: set[int | None] = set()
     first: list[bool] = []
     for row in old[_ROW].to_pylist():

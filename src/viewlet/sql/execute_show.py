@@ -1,4 +1,4 @@
-"""Executing SHOW and DESCRIBE, whose results are tables for people."""
+"""Executes SHOW and DESCRIBE, whose results are tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show(db: Database, s: Show) -> pa.Table:
-    """The names and columns of all tables or views, or of those that are like a pattern."""
+    """The names and columns of all tables or views, or of those that match a pattern."""
     found = db._warehouse.catalog.tables if s.kind == "tables" else db._warehouse.catalog.views
     shown = {name: item for name, item in found.items() if s.like is None or _is_like(name, s.like)}
     columns = [", ".join(map(str, item.fields)) for item in shown.values()]
@@ -29,7 +29,7 @@ def show(db: Database, s: Show) -> pa.Table:
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Spark's patterns: `*` stands for anything, `|` for or; case does not count."""
+    """Whether a name matches a pattern of Spark's SHOW, ignoring case: `*` is anything, `|` separates alternatives."""
     return any(fnmatch.fnmatchcase(name.lower(), part.strip().lower()) for part in pattern.split("|"))
 
 
@@ -38,14 +38,14 @@ def show_columns(db: Database, name: str) -> pa.Table:
 
 
 def show_create(db: Database, s: ShowCreate) -> pa.Table:
-    """The statement that makes a table or view again, without its rows."""
+    """The statement that would create a table or view, without its rows."""
     found = of_kind(db, s.kind, s.name)
     text = table_text(found) if isinstance(found, Table) else _view_text(found)
     return _strings({"createtab_stmt": [text]})
 
 
 def of_kind(db: Database, kind: str, name: str) -> Table | Maintained:
-    """The table, or the view, of a name."""
+    """The table or view of that name; raise if it is of the other kind."""
     found = db._warehouse.catalog.find(name)
     if isinstance(found, Table) != (kind == "table"):
         other = "TABLE" if isinstance(found, Table) else "MATERIALIZED VIEW"
@@ -54,7 +54,7 @@ def of_kind(db: Database, kind: str, name: str) -> Table | Maintained:
 
 
 def table_text(table: Table) -> str:
-    """The statement that makes a table."""
+    """The CREATE TABLE statement of a table."""
     lines = [_column_text(f, table) for f in table.fields]
     if table.primary_key:
         lines.append(f"PRIMARY KEY ({', '.join(map(identifier, table.primary_key))})")
@@ -88,7 +88,7 @@ def _view_text(view: Maintained) -> str:
 
 
 def describe(db: Database, s: Describe) -> pa.Table:
-    """The columns of a table or view, as Spark shows them; `extended`: and what else is known of it."""
+    """The columns of a table or view, in Spark's form; with `extended`, its other properties, too."""
     found = db._warehouse.catalog.find(s.name)
     rows = [(f.name, str(f.type)) for f in found.fields]
     if s.extended:
@@ -97,7 +97,7 @@ def describe(db: Database, s: Describe) -> pa.Table:
 
 
 def described(rows: Iterable[tuple[str, str]]) -> pa.Table:
-    """Names and types under the headings that Spark's DESCRIBE has."""
+    """Names and types under the headings of Spark's DESCRIBE."""
     names, types = zip(*rows, strict=True)
     return _strings({"col_name": names, "data_type": types, "comment": [None] * len(names)})
 

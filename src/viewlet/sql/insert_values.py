@@ -1,4 +1,4 @@
-"""The VALUES of an INSERT, completed to all columns, with DEFAULT and omitted values written out."""
+"""Completes the VALUES of an INSERT to all columns, with DEFAULT and omitted values written out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewlet.warehouse.declare.tables import Table
 
 
 def complete_values(query: str, given: tuple[Field, ...], table: Table) -> tuple[str, tuple[Field, ...]]:
-    """A query and its columns; for plain VALUES, those of the whole table, with the defaults that are asked for."""
+    """A query and its columns; plain VALUES are completed to all columns of the table, with defaults filled in."""
     has_all = len(given) == len(table.fields)
     if has_all and not re.search(r"\bdefault\b", query, re.IGNORECASE):
         return query, given
@@ -24,7 +24,7 @@ def complete_values(query: str, given: tuple[Field, ...], table: Table) -> tuple
 
 
 def _rows(reader: Reader, given: tuple[Field, ...]) -> list[dict[str, str]] | None:
-    """The texts of all values, by column; None where the query is more than VALUES."""
+    """The texts of all values, by column; None if the query is more than VALUES."""
     if not reader.accept("VALUES"):
         return None
     rows: list[dict[str, str]] = []
@@ -36,7 +36,7 @@ def _rows(reader: Reader, given: tuple[Field, ...]) -> list[dict[str, str]] | No
 
 
 def _row(reader: Reader) -> list[str]:
-    """The texts of one row; in a single column it may stand without parentheses."""
+    """The texts of one row; the row of a single column may omit parentheses."""
     if not reader.accept("("):
         return [reader.until(",")]
     values = [reader.until(",", ")")]
@@ -51,5 +51,5 @@ def _complete(row: dict[str, str], table: Table) -> list[str]:
 
 
 def written(value: str, table: Table, column: str) -> str:
-    """An expression for a column; DEFAULT is what the table says it is, or NULL."""
+    """An expression for a column, with DEFAULT replaced by the table's default, or NULL."""
     return table.default(column) if value.upper() == "DEFAULT" else value

@@ -1,7 +1,7 @@
-"""VALUES of plain literals, as Python rows, so that a small INSERT needs no Spark.
+"""Evaluates VALUES of plain literals in Python, so that a small INSERT needs no Spark.
 
-The law: a row that is returned holds just the values that Spark would store. Whatever needs a computation,
-a rounding or a rule of Spark's beyond the literal itself is left to Spark (None).
+The law: returned rows hold exactly the values that Spark would store. Anything that needs computation, rounding or
+further rules of Spark is left to Spark (None).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Row = tuple[Any, ...]
 
 
 class _NotPlain(Exception):
-    """A value that Spark has to evaluate."""
+    """A value that only Spark can evaluate."""
 
 
 def literal_rows(values_text: str, fields: tuple[Field, ...], parameters: Parameters | None = None) -> list[Row] | None:
-    """The rows of `VALUES (…), …` for columns of these types, or None where a value is no plain literal."""
+    """The rows of `VALUES (…), …` for columns of these types; None if a value is not a plain literal."""
     reader, given = Reader(values_text), parameters or {}
     if not reader.accept("VALUES"):
         return None
@@ -40,12 +40,12 @@ def literal_rows(values_text: str, fields: tuple[Field, ...], parameters: Parame
 
 
 def depends_on_settings(values_text: str, fields: tuple[Field, ...]) -> bool:
-    """Whether the settings of a session decide what such rows are: a time is in its zone, "a" may be a name."""
+    """Whether such rows depend on the session's settings: times on its zone, and "a" may be a name."""
     return '"' in values_text or any(f.type.name == "timestamp" for f in fields)
 
 
 def _row(reader: Reader, fields: tuple[Field, ...], number: int, given: Parameters) -> Row:
-    """One row; in a single column it may stand without parentheses."""
+    """One row; the row of a single column may omit parentheses."""
     line, values = reader.word.line, list[Any]()
     if not reader.accept("("):
         refuse_count(1, fields, number, line)
@@ -62,7 +62,7 @@ def _row(reader: Reader, fields: tuple[Field, ...], number: int, given: Paramete
 
 
 def refuse_count(found: int, fields: tuple[Field, ...], number: int, line: int) -> None:
-    """A row has a value for each column."""
+    """Refuse a row that does not have a value for each column."""
     if found != len(fields):
         more = "or more " if found > len(fields) else ""
         names = ", ".join(f.name for f in fields)
@@ -70,7 +70,7 @@ def refuse_count(found: int, fields: tuple[Field, ...], number: int, line: int) 
 
 
 def _value(reader: Reader, kind: Type, given: Parameters) -> Any:
-    """The literal, or the value of the marker, at the place as a value of a type."""
+    """Read a literal or marker as a value of a type."""
     word = reader.word
     reader.at += 1
     match word.kind, word.key:
@@ -95,7 +95,7 @@ def _value(reader: Reader, kind: Type, given: Parameters) -> Any:
 
 
 def _bound(value: Any, kind: Type) -> Any:
-    """The value of a marker where its type is the column's; other types are cast, by Spark."""
+    """The value of a marker if its type is the column's; Spark casts other types."""
     match kind.name, value:
         case _, None:
             return None
@@ -113,7 +113,7 @@ def _bound(value: Any, kind: Type) -> Any:
 
 
 def _string(reader: Reader) -> str:
-    """A string without escapes; several in a row are one to Spark, and Spark's."""
+    """A string without escapes; adjacent strings, which Spark concatenates, are left to Spark."""
     text = reader.word.text
     reader.at += 1
     if reader.word.kind == "string" or text[0] in "rR" or "\\" in text or "${" in text:
@@ -122,7 +122,7 @@ def _string(reader: Reader) -> str:
 
 
 def _text(text: str, kind: Type) -> Any:
-    """A string as a value of a column; one that spells a date or a time counts as it."""
+    """A string as a value of a column, which may be a date or time."""
     match kind.name:
         case "string" | "collated" | "char" | "varchar":
             return text
@@ -176,7 +176,7 @@ def _time(text: str) -> datetime:
 
 
 def _number(text: str, kind: Type) -> Any:
-    """A number as a value of a type that holds it exactly; a double may round, as in Spark."""
+    """A number as a value of a type that holds it exactly; doubles may round, as in Spark."""
     if not (found := re.fullmatch(r"([+-]?)(\d*)(?:(\.)(\d*))?", text)):
         return _exponent(text, kind)
     sign, whole, point, fraction = found[1], found[2].lstrip("0"), found[3], found[4] or ""
@@ -187,12 +187,12 @@ def _number(text: str, kind: Type) -> Any:
         case "decimal" if len(whole) <= kind.args[0] - kind.args[1] and len(fraction) <= kind.args[1]:
             return Decimal(f"{sign}{whole or '0'}.{fraction.ljust(kind.args[1], '0')}")
         case "double" if len(whole) <= 18 and len(fraction) <= 18:
-            return float(value) + 0.0  # a decimal has no negative zero
+            return float(value) + 0.0  # decimals have no negative zero
     raise _NotPlain
 
 
 def _exponent(text: str, kind: Type) -> float:
-    """`1.5E3` and `1.5D` are doubles; the other suffixes are Spark's."""
+    """`1.5E3` and `1.5D` are doubles; other suffixes are left to Spark."""
     plain = text[:-1] if text[-1] in "dD" else text
     if kind.name != "double" or not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", plain):
         raise _NotPlain

@@ -1,7 +1,7 @@
 """Parameters: the values of a statement's markers, `:name` and `?`.
 
-Spark binds those of the queries and expressions that it is given. They reach it in another order than they stand in
-the statement, so that markers by position become markers by name first.
+Spark binds the markers of queries and expressions that it gets. As these can be in another order than in the statement,
+positional markers are first replaced by named ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _POSITION = "viewlet_{}"
 def name_markers(
     text: str, given: Mapping[str, Any] | Sequence[Any] | None, named: Mapping[str, Any]
 ) -> tuple[str, Parameters]:
-    """A statement whose markers all have names, and their values."""
+    """A statement with named markers only, and their values."""
     if given is None or isinstance(given, Mapping):
         return text, {**(given or {}), **named}
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
@@ -30,7 +30,7 @@ def name_markers(
 
 
 def _numbered(text: str, count: int) -> str:
-    """The text with the name of its place for every `?`."""
+    """The text with every `?` replaced by a name with its number."""
     markers = [word for word in read_words(text) if word.key == "?"]
     if len(markers) != count:
         raise SqlError(f"the statement has {len(markers)} markers `?`, and {count} parameters are given")

@@ -1,4 +1,4 @@
-"""Text to statement: one function for each kind, and one table that lists them."""
+"""Parses statements: one function for each kind, and one table that lists them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from viewlet.sql.statements import (
 
 
 def parse(text: str) -> Statement:
-    """The statement that a text says; `SqlError` where it says none."""
+    """Parse a statement; raise `SqlError` if it is none."""
     reader = Reader(text)
     if reader.word.kind == "end":
         reader.fail("a statement")
@@ -132,7 +132,7 @@ def _restore(reader: Reader) -> Restore:
 
 
 def _last_name(reader: Reader, what: str = "a table or view") -> str:
-    """A name, with which the statement ends."""
+    """A name at the end of the statement."""
     name = reader.name(what)
     reader.end()
     return name
@@ -159,7 +159,7 @@ def _show(reader: Reader) -> Show | ShowColumns | ShowCreate:
 
 
 def _like(reader: Reader) -> str | None:
-    """`LIKE 'a*|b*'`: a pattern as SHOW has it in Spark."""
+    """`[LIKE] 'a*|b*'`: a pattern, as in Spark's SHOW."""
     is_like = reader.accept("LIKE")
     pattern = reader.string("a pattern") if is_like or reader.word.kind == "string" else None
     reader.end()

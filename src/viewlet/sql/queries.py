@@ -1,4 +1,4 @@
-"""The queries inside statements, run by Spark on the current rows; their failures are the user's errors."""
+"""Runs the queries in statements by Spark on the current rows; their failures are errors of the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_query(db: Database, text: str, parameters: Parameters) -> DataFrame:
-    """A query over the last committed epoch; what Spark does not understand is the user's error."""
+    """A query over the last committed epoch; Spark's analysis errors become `SqlError`."""
     from pyspark.errors import AnalysisException, ParseException
 
     try:
@@ -39,7 +39,7 @@ def fields_of(frame: DataFrame) -> tuple[Field, ...]:
 
 
 def collect(frame: DataFrame, fields: tuple[Field, ...] | None = None) -> pa.Table:
-    """A query's rows; where it fails on the data, that is the query's fault."""
+    """Collect a query's rows; failures on the data become errors of the user."""
     from pyspark.errors import PySparkException
 
     from viewlet.spark.session.arrow_frames import to_arrow

@@ -1,4 +1,4 @@
-"""A reader that walks over the words of one statement, and reports what it expected where."""
+"""A reader of the words of one statement, which reports what it expected where."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CLOSING = {"(": ")", "[": "]"}
 
 
 class Reader:
-    """The words of a statement and a place among them."""
+    """The words of a statement and a position among them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -20,15 +20,15 @@ class Reader:
 
     @property
     def word(self) -> Word:
-        """The word at the place."""
+        """The current word."""
         return self.words[self.at]
 
     def fail(self, expected: str, *, hint: str | None = None) -> NoReturn:
-        """Refuse the statement at the place."""
+        """Raise a syntax error at the current word."""
         raise SqlError(f"line {self.word.line}: expected {expected}, found {self.word.shown}", hint=hint)
 
     def refuse(self, message: str, *, hint: str | None = None) -> NoReturn:
-        """Refuse the statement for a reason of its own."""
+        """Raise an error at the current line."""
         raise SqlError(f"line {self.word.line}: {message}", hint=hint)
 
     def sees(self, *keywords: str) -> bool:
@@ -37,20 +37,20 @@ class Reader:
         return len(ahead) == len(keywords) and all(w.key == k for w, k in zip(ahead, keywords, strict=True))
 
     def accept(self, *keywords: str) -> bool:
-        """Step over these keywords if they are next."""
+        """Consume these keywords if they are next."""
         if not self.sees(*keywords):
             return False
         self.at += len(keywords)
         return True
 
     def expect(self, *keywords: str) -> None:
-        """Step over these keywords, which must be next."""
+        """Consume these keywords, or fail."""
         for keyword in keywords:
             if not self.accept(keyword):
                 self.fail(keyword)
 
     def name(self, what: str) -> str:
-        """A plain or quoted name; `what` says of what, for the error."""
+        """Consume a plain or quoted name; `what` describes it in errors."""
         word = self.word
         if word.kind not in ("name", "quoted"):
             self.fail(f"the name of {what}")
@@ -60,20 +60,20 @@ class Reader:
         return unquoted(word)
 
     def string(self, what: str) -> str:
-        """A string, without its quotes."""
+        """Consume a string; return it without quotes."""
         if self.word.kind != "string":
             self.fail(f"{what} in quotes")
         self.at += 1
         return self.words[self.at - 1].text[1:-1]
 
     def alias(self, *stops: str) -> str | None:
-        """`AS name`, or just a name that is none of the keywords that may come next."""
+        """`AS name`, or just a name that is not one of the stop words."""
         if self.accept("AS") or (self.word.kind in ("name", "quoted") and self.word.key not in stops):
             return self.name("the alias")
         return None
 
     def column_of(self, *owners: str | None) -> str:
-        """The name of a column, which may follow the name or alias of its table."""
+        """The name of a column, optionally qualified by one of `owners`."""
         known = [owner.lower() for owner in owners if owner]
         if self.words[self.at + 1].key == "." and unquoted(self.word).lower() in known:
             self.at += 2
@@ -90,9 +90,9 @@ class Reader:
         return tuple(found)
 
     def until(self, *stops: str) -> str:
-        """The text from here to one of the stop words outside parentheses, or to the end.
+        """Consume the text up to one of the stop words outside of parentheses, or to the end.
 
-        Where WHEN or THEN are such words, those inside of a CASE are not.
+        If WHEN or THEN are stop words, those inside a CASE do not count.
         """
         start, cases = self.word.start, "WHEN" in stops or "THEN" in stops
         while self.word.kind != "end" and self.word.key not in stops:
@@ -100,7 +100,7 @@ class Reader:
         return self.text[start : self.words[self.at - 1].end] if self.word.start > start else ""
 
     def skip(self) -> None:
-        """Step over a word, or over everything in parentheses or brackets."""
+        """Skip a word, or everything in parentheses or brackets."""
         opening, closing = self.word, _CLOSING.get(self.word.key)
         self.at += 1
         if closing is None:
@@ -112,20 +112,20 @@ class Reader:
         self.at += 1
 
     def _skip_case(self) -> None:
-        """Step over an expression from CASE to its END."""
+        """Skip an expression from CASE to its END."""
         self.at += 1
         while self.word.kind != "end" and (not self.sees("END") or self.words[self.at - 1].key == "."):
             self._skip_case() if self.sees("CASE") else self.skip()
         self.accept("END")
 
     def rest(self) -> str:
-        """The text from here to the end of the statement."""
+        """Consume the text up to the end of the statement."""
         text = self.until(";")
         self.end()
         return text
 
     def end(self) -> None:
-        """Nothing may follow but one semicolon."""
+        """Expect the end, with an optional semicolon."""
         self.accept(";")
         if self.word.kind != "end":
             self.fail("the end of the statement", hint="give one statement at a time")

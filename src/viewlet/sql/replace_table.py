@@ -1,4 +1,4 @@
-"""CREATE OR REPLACE TABLE … AS: if only rows differ, only the difference is applied."""
+"""CREATE OR REPLACE TABLE … AS: if only the rows differ, just their difference is applied."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def replace_rows(db: Database, s: CreateTable, fields: tuple[Field, ...], rows: Any) -> bool:
-    """Put a query's rows into the table that a statement replaces; if it is declared otherwise, drop it instead.
+    """Replace the rows of an existing table by a query's; if the declaration differs, drop the table instead.
 
-    Whether the table is there.
+    Returns whether the table exists afterwards.
     """
     table = of_kind(db, "table", s.name)
     assert isinstance(table, Table)
@@ -33,7 +33,7 @@ def replace_rows(db: Database, s: CreateTable, fields: tuple[Field, ...], rows: 
 
 
 def _is_declared(table: Table, s: CreateTable, fields: tuple[Field, ...]) -> bool:
-    """Whether a table is what a statement declares; no row can be taken from one that is append-only or fed."""
+    """Whether a table is as declared and allows deletions: it is neither append-only nor fed by a source."""
     new = read_schema(s.name, fields, s.primary_key, dict(s.defaults), dict(s.constraints))
     there = (table.fields, table.primary_key, table.defaults, _texts(table.constraints))
     declared = (new.fields, new.primary_key, new.defaults, _texts(new.constraints))

@@ -1,4 +1,4 @@
-"""The schemas that users pass: DDL text, a Spark StructType, a pyarrow Schema, or Viewlet fields."""
+"""Reads the schemas that users pass: DDL text, a Spark StructType, a pyarrow Schema, or Viewlet fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_schema(
     defaults: Mapping[str, str] | None = None,
     constraints: Mapping[str, Any] | None = None,
 ) -> Schema:
-    """The columns of a new table, its primary key, whose columns are NOT NULL, its defaults and its constraints."""
+    """The schema of a new table: its columns, primary key, defaults and constraints."""
     try:
         declared = _read(table, schema)
     except ValueError as error:
@@ -48,7 +48,7 @@ def read_schema(
 
 
 def declared_field(data: dict[str, Any]) -> Field:
-    """A column of a StructType, given as its JSON, if tables hold its type."""
+    """A column of a StructType, given as JSON; raise if tables cannot hold its type."""
     from viewlet.spark.decode.data_types import decode_declared
 
     found = decode_declared(data)

@@ -1,4 +1,4 @@
-"""What a statement says, as frozen values. Names are as the user wrote them, without quotes."""
+"""Parsed statements, as frozen values. Names are as written by the user, without quotes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from viewlet.plan.types import Field
 Policy = Literal["AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL"]
 Kind = Literal["table", "view"]
 Assignments = tuple[tuple[str, str], ...]
-"""Columns, each with the expression that gives its value."""
+"""Columns with the expressions of their values."""
 
 
 @dataclass(frozen=True, slots=True)
 class FromSource:
-    """What feeds a table."""
+    """The source of a table."""
 
     kind: str
     """FOLDER, POSTGRES …"""
@@ -29,7 +29,7 @@ class FromSource:
 
 @dataclass(frozen=True, slots=True)
 class CreateSink:
-    """Where a table or view goes on to."""
+    """CREATE SINK: a destination of a table or view."""
 
     name: str
     of: str
@@ -38,7 +38,7 @@ class CreateSink:
 
 @dataclass(frozen=True, slots=True)
 class DropSink:
-    """A sink is forgotten."""
+    """DROP SINK."""
 
     name: str
     if_exists: bool = False
@@ -46,7 +46,7 @@ class DropSink:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """A new table; the columns of its primary key are NOT NULL."""
+    """CREATE TABLE; the columns of the primary key are NOT NULL."""
 
     name: str
     fields: tuple[Field, ...]
@@ -55,21 +55,21 @@ class CreateTable:
     trusted: bool = False
     static: bool = False
     watermark: tuple[str, str] | None = None
-    """The column of a row's time, and how late a row may be."""
+    """The column of event times, and the delay."""
     if_not_exists: bool = False
     or_replace: bool = False
     defaults: Assignments = ()
     constraints: tuple[tuple[str, tuple[str, str]], ...] = ()
-    """By name: a condition, and what becomes of rows that break it."""
+    """By name, a condition, and the action for rows that violate it."""
     query: str | None = None
-    """What fills it and, where no columns are given, says what they are."""
+    """The query that fills it and, if no columns are given, defines them."""
     source: FromSource | None = None
-    """The folder of files that feeds it."""
+    """The source that feeds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """New columns for a table; the rows that are there get their defaults, or NULL."""
+    """ALTER TABLE … ADD COLUMN; existing rows get the default, or NULL."""
 
     table: str
     fields: tuple[Field, ...]
@@ -78,7 +78,7 @@ class AddColumns:
 
 @dataclass(frozen=True, slots=True)
 class DropColumns:
-    """Columns that a table no longer has."""
+    """ALTER TABLE … DROP COLUMN."""
 
     table: str
     columns: tuple[str, ...]
@@ -87,7 +87,7 @@ class DropColumns:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Another name for a column of a table."""
+    """ALTER TABLE … RENAME COLUMN."""
 
     table: str
     column: str
@@ -96,7 +96,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Another name for a table or view."""
+    """ALTER TABLE or VIEW … RENAME TO."""
 
     kind: Kind
     name: str
@@ -105,7 +105,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """A new view, kept fresh under a refresh policy."""
+    """CREATE MATERIALIZED VIEW, with a refresh policy."""
 
     name: str
     query: str
@@ -116,7 +116,7 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A table or view goes away; with `cascade`, the views that read it too."""
+    """DROP TABLE or VIEW; with `cascade`, also the views that read it."""
 
     kind: Kind
     name: str
@@ -126,7 +126,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """Bring a view up to date; `full` recomputes it from its inputs."""
+    """REFRESH of a view; `full` recomputes it from its inputs."""
 
     name: str
     full: bool = False
@@ -134,28 +134,28 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class RefreshTable:
-    """Read what is new in a table's source."""
+    """REFRESH TABLE: read new data of the table's source."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """How a view is kept fresh; of a view that exists, or of one that a statement would create."""
+    """EXPLAIN of an existing view, or of one that a statement would create."""
 
     target: str | CreateView
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeHistory:
-    """The records that the refreshes of a table or view left."""
+    """DESCRIBE HISTORY: the records of a table's or view's epochs."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Describe:
-    """The columns of a table or view; `extended`: and everything else that is known of it."""
+    """DESCRIBE: the columns of a table or view; with `extended`, its other properties, too."""
 
     name: str
     extended: bool = False
@@ -163,14 +163,14 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class DescribeQuery:
-    """The columns that a query would give."""
+    """DESCRIBE QUERY: the columns of a query."""
 
     query: str
 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """The names of all tables or of all views, or of those that are like a pattern."""
+    """SHOW TABLES or VIEWS: their names, or those that match a pattern."""
 
     kind: Literal["tables", "views"]
     like: str | None = None
@@ -178,14 +178,14 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class ShowColumns:
-    """The names of a table's or view's columns."""
+    """SHOW COLUMNS."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShowCreate:
-    """The statement that makes a table or view."""
+    """SHOW CREATE TABLE: the statement that creates a table or view."""
 
     kind: Kind
     name: str
@@ -193,20 +193,20 @@ class ShowCreate:
 
 @dataclass(frozen=True, slots=True)
 class InsertInto:
-    """Rows for a table; `query` is a query of its own, also where it was written VALUES."""
+    """INSERT; `query` may be VALUES."""
 
     table: str
     columns: tuple[str, ...] | None
     query: str
     by_name: bool = False
-    """Whether the query's columns go by their names, not by position."""
+    """Whether the query's columns are matched by name instead of by position."""
     overwrite: bool = False
-    """Whether they take the place of all rows that are there."""
+    """Whether the rows replace all existing ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteFrom:
-    """The rows of a table for which a condition is true, or all, go away."""
+    """DELETE: of all rows, or those that meet a condition."""
 
     table: str
     where: str | None = None
@@ -215,7 +215,7 @@ class DeleteFrom:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Columns of a table's rows get the values of expressions over the old row."""
+    """UPDATE: sets columns to expressions over the old row."""
 
     table: str
     assignments: Assignments
@@ -225,23 +225,23 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class MergeClause:
-    """What becomes of some rows of a merge: the first clause of a row's kind whose condition is true applies."""
+    """A WHEN clause of MERGE; the first one for a row's kind whose condition is true applies."""
 
     rows: Literal["matched", "not matched", "not matched by source"]
     condition: str | None
     action: Literal["update", "insert", "delete"]
     assignments: Assignments | None = ()
-    """None: every column gets the source's value of that name."""
+    """None: every column gets the source's column of that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A table's rows, matched with those of a source, are updated, deleted, or added to."""
+    """MERGE: matches a table with a source, and updates, deletes or inserts rows."""
 
     table: str
     alias: str | None
     source: str
-    """A table or query, as it stands after FROM."""
+    """A table or query, as in FROM."""
     source_alias: str | None
     on: str
     clauses: tuple[MergeClause, ...]
@@ -249,14 +249,14 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class BackUp:
-    """The current epoch, copied to a place of backups."""
+    """BACKUP: copy the current epoch to a place of backups."""
 
     place: str
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """A backup, the last one or that of an epoch, made a warehouse where nothing is."""
+    """RESTORE: make a new warehouse from a backup, the last one or that of an epoch."""
 
     place: str
     path: str
@@ -265,7 +265,7 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A query, to be answered and forgotten."""
+    """A query."""
 
     query: str
 

@@ -1,1 +1,1 @@
-"""The page: a warehouse in a browser."""
+"""The web page that shows a warehouse in a browser."""

@@ -1,4 +1,4 @@
-"""The page's application: requests of a browser, answered from the public surface of a `Database`."""
+"""The page's application: answers a browser's requests through the public surface of a `Database`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 PAUSE, HEARTBEAT = 0.25, 15.0
-"""Seconds between two looks at the warehouse, and between two signs of life to a browser."""
+"""Seconds between polls of the warehouse, and between heartbeats to a browser."""
 MOST_ROWS = 500
 
 
 def make_app(db: Database, access: Access) -> ASGIApp:
-    """The application that shows a warehouse under some rules of access."""
+    """Make the application for a warehouse and its access rules."""
     shown = Shown(db, access)
     routes = [
         Route("/", lambda _: FileResponse(STATIC / "index.html")),
@@ -60,7 +60,7 @@ def make_app(db: Database, access: Access) -> ASGIApp:
 
 
 def _error(_: Request, error: ViewletError) -> Response:
-    """A user's mistake, with the hint apart."""
+    """The response for an error of the user, with the hint as a separate field."""
     status = 404 if isinstance(error, UnknownName) else 400
     return JSONResponse({"error": error.message, "hint": error.hint, "kind": error.kind}, status)
 
@@ -70,7 +70,7 @@ def _refusal(_: Request, error: HTTPException) -> Response:
 
 
 class Shown:
-    """A warehouse as it is shown. Handlers that are no coroutines run in threads."""
+    """The request handlers for a warehouse. Handlers that are not coroutines run in threads."""
 
     def __init__(self, db: Database, access: Access) -> None:
         self.db, self.access = db, access
@@ -80,7 +80,7 @@ class Shown:
 
     @asynccontextmanager
     async def following(self, _: Starlette) -> AsyncIterator[None]:
-        """Epochs are followed while nobody looks, too: the warehouse forgets them before the page does."""
+        """Follow epochs also while no browser is connected, since the warehouse keeps fewer of them than the page."""
         watching = asyncio.create_task(self._watch())
         yield
         watching.cancel()
@@ -97,7 +97,7 @@ class Shown:
         return self.db
 
     def overview(self, _: Request) -> Response:
-        """What there is, where it is drawn, and what the visitor may do."""
+        """The graph with its layout, and the visitor's permissions."""
         graph, failures = self.now.graph(), self.db.failures()
         drawing = self._drawing(graph)
         for node in graph["nodes"]:
@@ -116,7 +116,7 @@ class Shown:
         )
 
     def _drawing(self, graph: dict[str, Any]) -> Drawing:
-        """Where everything is drawn, as long as there is nothing else."""
+        """The layout of the graph, cached until its nodes or edges change."""
         names, edges = tuple(node["id"] for node in graph["nodes"]), graph["edges"]
         if self._drawn[0] != (names, edges):
             self._drawn = (names, edges), layout(names, edges)
@@ -145,7 +145,7 @@ class Shown:
         return JSONResponse(self.follower.changes(_name(request), since))
 
     async def events(self, request: Request) -> Response:
-        """Epochs as they are committed, and what they change in a table or view, as server-sent events."""
+        """New epochs, and their changes of a table or view, as server-sent events."""
         name = request.query_params.get("name")
         since = _number(request.headers.get("last-event-id") or request.query_params.get("since"))
         return StreamingResponse(self._event_stream(request, name, since), media_type="text/event-stream")
@@ -168,7 +168,7 @@ class Shown:
             silent += PAUSE
 
     async def query(self, request: Request) -> Response:
-        """Run a statement. A page that may not write has a reader, which refuses to change anything."""
+        """Run a statement. A page without write permission has a read-only warehouse, which refuses changes."""
         if not self.access.may_query:
             raise HTTPException(403, "this page answers no queries: start it with --write")
         text = str((await request.json()).get("sql", ""))
@@ -179,7 +179,7 @@ class Shown:
         return table_document(result, MOST_ROWS) if isinstance(result, pa.Table) else {"text": _shown(result)}
 
     async def refresh(self, request: Request) -> Response:
-        """Read the source of a table, or compute a view from scratch."""
+        """Read the source of a table, or rebuild a view."""
         self._need_write()
         name = _name(request)
         return await self._act(lambda: {"epochs": self._refreshed(name)})
@@ -188,7 +188,7 @@ class Shown:
         return [self.db.rebuild(name)] if name in self.db.views else self.db.read_sources(name)
 
     async def check(self, request: Request) -> Response:
-        """Compare a view with what Spark SQL computes from scratch."""
+        """Compare a view with its recomputation by Spark SQL."""
         self._need_write()
         name = _name(request)
         return await self._act(lambda: table_document(self.db.check(name), MOST_ROWS))
@@ -198,7 +198,7 @@ class Shown:
             raise HTTPException(403, "this page is read-only: start it with --write")
 
     async def _act(self, action: Callable[[], Any]) -> Response:
-        """Do something that takes long, one such thing at a time."""
+        """Run a long action, one at a time."""
 
         def alone() -> Any:
             with self._acting:
@@ -208,12 +208,12 @@ class Shown:
 
 
 def _blamed(failure: dict[str, Any]) -> list[str]:
-    """The view that failed, and the table or view whose row is the cause."""
+    """The view that failed, and the table or view with the row at fault."""
     return [name for name in (failure["view"], failure["table"].partition(" ")[2]) if name]
 
 
 def _event(kind: str, document: Any, epoch: int) -> str:
-    """An event; a browser that has lost the connection goes on after the epoch of the last one."""
+    """A server-sent event; a browser that reconnects resumes after the epoch of the last one."""
     return f"id: {epoch}\nevent: {kind}\ndata: {json.dumps(document)}\n\n"
 
 

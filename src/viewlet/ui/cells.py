@@ -1,4 +1,4 @@
-"""Values as the page shows them: text, since a browser's numbers are doubles."""
+"""Values for the page, as text, since a browser's numbers are doubles."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pyarrow as pa
 
 LONGEST = 2_000
-"""Characters of a value that are sent."""
+"""The most characters of a value that are sent."""
 
 
 def table_document(table: pa.Table, most: int) -> dict[str, Any]:
-    """The first rows of an Arrow table: columns with their types, rows of texts, and how many rows there are."""
+    """The first rows of an Arrow table as JSON: columns with types, rows of texts, and the total number of rows."""
     columns = [column.slice(0, most).to_pylist() for column in table.columns]
     return {
         "columns": [[f.name, str(f.type), is_number(f.type)] for f in table.schema],

@@ -1,9 +1,9 @@
-"""Where the nodes of a graph are drawn: in layers from left to right, as K. Sugiyama, S. Tagawa and M. Toda do it.
+"""Graph layout in layers from left to right, by the method of K. Sugiyama, S. Tagawa and M. Toda.
 
-Every node is to the right of all that it reads. Within a layer, nodes are near the middle of their neighbours, swept
-to and fro a few times. An edge that skips layers passes each in a lane of its own, between the nodes; those that come
-from one node share it. A layer with very many nodes is folded into several columns, and has no lanes. Cycles, which
-flows may have, are opened at the edge that leads back.
+Every node is to the right of all its inputs. A few sweeps in both directions order the nodes of a layer by the means of
+their neighbours. An edge that skips a layer passes it in a lane between the nodes; edges from one node share a lane. A
+layer with very many nodes is folded into several columns, without lanes. Cycles, which flows may have, are broken at
+the edge that leads back.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from statistics import fmean
 from typing import TypeVar
 
 WIDTH, HEIGHT = 228, 54
-"""Of a node."""
+"""The size of a node."""
 _GAP_X, _GAP_Y = 84, 18
 _LANE = 6
 """The height of a lane."""
 _MOST = 24
-"""So many nodes are in a column at most, unless the layer fills a square of columns."""
+"""The most nodes in a column, unless the layer fills a square of columns."""
 _SWEEPS = 6
 
 Edge = tuple[str, str]
@@ -32,7 +32,7 @@ N = TypeVar("N", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Where the edges of a node pass a layer that they skip."""
+    """The lane in which the edges of a node pass a layer that they skip."""
 
     node: str
     layer: int
@@ -43,14 +43,14 @@ Item = str | Lane
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The upper left corner of every node, and where edges that skip layers enter the lanes that they pass in."""
+    """The upper left corner of every node, and the points where edges enter their lanes."""
 
     places: dict[str, Place]
     bends: dict[Edge, list[Place]]
 
 
 def layout(nodes: Sequence[str], edges: Iterable[Edge]) -> Drawing:
-    """Where nodes are, and how edges get past them."""
+    """Compute the positions of nodes and the lanes of edges."""
     known = set(nodes)
     forward = _without_cycles(nodes, [(a, b) for a, b in edges if a in known and b in known and a != b])
     layers = _layers(nodes, forward)
@@ -66,9 +66,9 @@ def layout(nodes: Sequence[str], edges: Iterable[Edge]) -> Drawing:
 
 
 def _without_cycles(nodes: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
-    """The edges without those that lead back to where a walk along edges came from."""
+    """The edges without those that close a cycle, found by depth-first search."""
     following = _neighbours(edges)
-    left, state = set(edges), dict.fromkeys(nodes, 0)  # 0: not seen, 1: on the way, 2: done
+    left, state = set(edges), dict.fromkeys(nodes, 0)  # 0: unvisited, 1: on the current path, 2: done
     for start in nodes:
         stack = [(start, iter(following[start]))] if state[start] == 0 else []
         state[start] = state[start] or 1
@@ -95,13 +95,13 @@ def _neighbours(edges: Iterable[tuple[N, N]]) -> Mapping[N, list[N]]:
 
 
 def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
-    """Each node one layer after the last of those that it reads."""
+    """Assign each node to the layer after the last of its inputs."""
     following, waiting = _neighbours(edges), dict.fromkeys(nodes, 0)
     for _, b in edges:
         waiting[b] += 1
     depth = dict.fromkeys(nodes, 0)
     ready = [node for node in nodes if not waiting[node]]
-    for node in ready:  # it grows while it is read
+    for node in ready:  # grows during the loop
         for other in following[node]:
             depth[other] = max(depth[other], depth[node] + 1)
             waiting[other] -= 1
@@ -114,7 +114,7 @@ def _layers(nodes: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
 
 
 def _lanes(layers: Sequence[Sequence[str]], edges: Sequence[Edge]) -> dict[Edge, list[Lane]]:
-    """The lanes that each edge passes in."""
+    """The lanes of each edge."""
     depth = {node: number for number, layer in enumerate(layers) for node in layer}
     free = [len(layer) <= _MOST for layer in layers]
     return {(a, b): [Lane(a, number) for number in range(depth[a] + 1, depth[b]) if free[number]] for a, b in edges}
@@ -128,7 +128,7 @@ def _with_lanes(layers: Sequence[Sequence[str]], lanes: Mapping[Edge, list[Lane]
 
 
 def _ordered(layers: list[list[Item]], edges: Sequence[tuple[Item, Item]]) -> list[list[Item]]:
-    """The layers in an order that crosses few edges: each node and lane near the mean of its neighbours."""
+    """Order each layer so that few edges cross: by the means of the neighbours of nodes and lanes."""
     before, after = _neighbours((b, a) for a, b in edges), _neighbours(edges)
     for sweep in range(_SWEEPS):
         near = before if sweep % 2 == 0 else after
@@ -140,7 +140,7 @@ def _ordered(layers: list[list[Item]], edges: Sequence[tuple[Item, Item]]) -> li
 
 
 def _placed(layers: Sequence[Sequence[Item]]) -> dict[Item, Place]:
-    """Layer by layer to the right, each around the same middle line."""
+    """Positions, layer by layer from left to right, each centered vertically."""
     places: dict[Item, Place] = {}
     x = 0.0
     for layer in layers:

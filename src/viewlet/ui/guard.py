@@ -1,4 +1,4 @@
-"""Checks before every request: the rules of `Access`, and headers that restrict what the browser may do."""
+"""Checks every request by the rules of `Access`, and adds headers that restrict the browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADERS = {
 
 
 class Guard:
-    """An ASGI application in front of another one."""
+    """An ASGI middleware."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app, self.access = app, access
@@ -45,13 +45,13 @@ class Guard:
         await (self.app if answer is None else answer)(scope, receive, with_headers)
 
     def _answer(self, request: Request) -> Response | None:
-        """What is said in the application's place: a refusal, or a cookie for who comes with the token."""
+        """The response in place of the application's, if any: a refusal, or a cookie for a visitor with the token."""
         cookie, asked = f"viewlet_{request.url.port}", request.query_params.get("token")
         refusal = self.access.refusal(request.method, request.headers, request.cookies.get(cookie), asked)
         if refusal is not None:
             return JSONResponse({"error": refusal.reason}, refusal.status)
         if asked is None or self.access.token is None:
             return None
-        moved = RedirectResponse(request.url.path, 303)  # the token leaves the address bar and the history
+        moved = RedirectResponse(request.url.path, 303)  # removes the token from the address bar and the history
         moved.set_cookie(cookie, asked, httponly=True, samesite="strict")
         return moved

@@ -22,10 +22,10 @@ class UiMethods:
         token: str | None = None,
         names: Iterable[str] = (),
     ) -> Page:
-        """Serve the page from a thread of this process, until it or the process is closed; `page.url` is its address.
+        """Serve the page from a thread, until the page is closed or the process ends; `page.url` is its address.
 
         `port`: 0 takes a free one. `write`: let visitors run statements, refresh and check. Beyond loopback a token is
-        required, which is part of the address; `names` are host names, besides its address, that visitors may use.
+        required, which is part of the address; `names`: further host names by which visitors may reach the page.
         """
         from viewlet.ui.server import serve
 

@@ -1,8 +1,8 @@
-"""Who may request what from the page.
+"""Access control of the page.
 
-The law: on loopback the page is its owner's; beyond it, only who has the token sees anything, and queries need
-`write` as well, since Spark SQL can call any Java method. No other site may speak through a visitor's browser: the
-Host of every request must be one of ours, which defeats rebound names, and so must the Origin of whatever acts.
+The law: on loopback the page belongs to its user; beyond it, every request needs the token, and queries need `write`,
+too, since Spark SQL can call any Java method. Other sites must not act through a visitor's browser: the Host of every
+request must be one of the page's names, which prevents DNS rebinding, and so must the Origin of requests that act.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not answered."""
+    """The reason why a request is refused."""
 
     status: int
     reason: str
@@ -29,17 +29,17 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Under which names the page is reached, and what is allowed there."""
+    """The host names of the page, and the permissions of visitors."""
 
     host: str
     write: bool = False
     token: str | None = None
     names: frozenset[str] = frozenset()
-    """Further names of the host, such as those that a proxy passes on."""
+    """Further host names, such as those that a proxy forwards."""
 
     @staticmethod
     def of(host: str, *, write: bool, token: str | None, names: frozenset[str] = frozenset()) -> Access:
-        """Access through an address; beyond loopback there is a token, a new one if none is given."""
+        """The access rules for an address; beyond loopback with a token, generated if none is given."""
         if token is not None and len(token) < 16:
             raise WrongArgument("the token is too short to be safe", hint="give 16 characters or more, or none")
         if token is None and not is_loopback(host):
@@ -51,7 +51,7 @@ class Access:
         return self.write or is_loopback(self.host)
 
     def refusal(self, method: str, headers: Mapping[str, str], cookie: str | None, asked: str | None) -> Refusal | None:
-        """Why a request must not be answered, if so; `asked` is the token of its address."""
+        """The reason to refuse a request, or None; `asked` is the token in its URL."""
         if not self._is_ours(headers.get("host", "")):
             return Refusal(421, "this page is not known under that name")
         origin = headers.get("origin")
@@ -75,7 +75,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is only reached from the same machine."""
+    """Whether an address can only be reached from the same machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -83,7 +83,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_address(name: str) -> bool:
-    """Whether a name is an address of digits, which no other site can make its own."""
+    """Whether a host is a numeric address, which cannot be rebound."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

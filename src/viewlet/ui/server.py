@@ -1,6 +1,6 @@
-"""The page, served: in a thread, or until the process is interrupted.
+"""Serves the page, in a thread or until the process is interrupted.
 
-The law: a page that may not write has a reader of its own, so that nothing it is asked can change anything.
+The law: a page without write permission has a read-only warehouse of its own, so no request can change anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """A page that is served. Use it as a context manager, or `close` it."""
+    """A served page. Use it as a context manager, or `close` it."""
 
     def __init__(self, server: uvicorn.Server, bound: socket.socket, access: Access, own: Database | None) -> None:
         self._server, self._bound, self._access, self._own = server, bound, access, own
@@ -32,7 +32,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """The address for a browser, with the token if there is one."""
+        """The URL for a browser, with the token if there is one."""
         host, port = self._bound.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         return f"http://{shown}:{port}/" + (f"?token={quote(self._access.token)}" if self._access.token else "")
@@ -51,7 +51,7 @@ class Page:
         return self
 
     def close(self) -> None:
-        """Serve no more; who is being answered gets a second."""
+        """Stop serving; open requests get a second to finish."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join()
@@ -69,7 +69,7 @@ class Page:
 def page(
     db: Database, host: str, port: int, *, write: bool, token: str | None = None, names: Iterable[str] = ()
 ) -> Page:
-    """A page, bound to its address and not served yet."""
+    """Make a page, bound to its address but not served yet."""
     needed("starlette", "ui")
     uvicorn = needed("uvicorn", "ui")
     from viewlet.database import connect
@@ -81,7 +81,7 @@ def page(
     bound = _bind(host, port)
     shown = db if write or db.read_only else connect(db.address, read_only=True)
     app = make_app(shown, access)
-    # Without a configuration of logs: uvicorn's own would enable loggers that the caller has disabled.
+    # No log configuration: uvicorn's default would enable loggers that the caller has disabled.
     config = uvicorn.Config(app, log_config=None, log_level="warning", timeout_graceful_shutdown=1, server_header=False)
     return Page(uvicorn.Server(config), bound, access, None if shown is db else shown)
 
@@ -89,7 +89,7 @@ def page(
 def serve(
     db: Database, host: str, port: int, *, write: bool, token: str | None = None, names: Iterable[str] = ()
 ) -> Page:
-    """A page, served from a thread."""
+    """Make a page and serve it from a thread."""
     return page(db, host, port, write=write, token=token, names=names).start()
 
 

@@ -1,6 +1,6 @@
-"""Following a warehouse: the epochs as they are committed, by this process or another, and what they change.
+"""Follows a warehouse: the epochs as they are committed, by this process or another, and their changes.
 
-A warehouse keeps the records of its last epochs; the page keeps those that it has seen for longer.
+A warehouse keeps the records of its last epochs; the page keeps the records that it has seen for longer.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from viewlet.database import Database
 
 MOST_EPOCHS = 10_000
-"""Records that the page keeps."""
+"""The most records that the page keeps."""
 MOST_CHANGES = 200
-"""Changed rows of an epoch that are sent."""
+"""The most changed rows of an epoch that are sent."""
 
 Record = dict[str, Any]
 
 
 class Follower:
-    """The records of epochs, and the changes of what somebody looks at."""
+    """The records of epochs, and the changes of tables and views on display."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -30,7 +30,7 @@ class Follower:
         self._lock = threading.Lock()
 
     def catch_up(self) -> int:
-        """Move on to the last committed epoch; its number."""
+        """Advance to the last committed epoch; return its number."""
         with self._lock:
             if self.db.read_only:
                 self.db.refresh()
@@ -42,7 +42,7 @@ class Follower:
 
     @property
     def epoch(self) -> int:
-        """The last epoch that is known here."""
+        """The last known epoch."""
         return self.records[-1]["epoch"] if self.records else 0
 
     def since(self, epoch: int) -> list[Record]:
@@ -54,20 +54,20 @@ class Follower:
         return records[first:]
 
     def page(self, before: int | None, most: int, name: str | None = None) -> dict[str, Any]:
-        """Some records before an epoch, newest first, with how many there are."""
+        """A page of records before an epoch, newest first, with the total number."""
         found = [r for r in self.records if name is None or name in r["touched"]] if name else self.records
         older = found if before is None else [r for r in found if r["epoch"] < before]
         return {"records": older[: -most - 1 : -1], "total": len(found)}
 
     def changes(self, name: str, since: int) -> list[dict[str, Any]]:
-        """What each epoch after one changed in a table or view, as far as it is kept."""
+        """The changes of a table or view in each epoch after `since`, as far as kept."""
         relation = self.db.table(name)
         by_epoch = relation.changes_by_epoch(max(since, relation.oldest))
         return [{"epoch": epoch, **table_document(rows, MOST_CHANGES)} for epoch, rows in by_epoch]
 
 
 def compact(record: Record) -> Record:
-    """What the list of epochs shows of a record."""
+    """The fields of a record that the list of epochs shows."""
     tables, views = record.get("tables", {}), record.get("views", {})
     return {
         "epoch": record["epoch"],

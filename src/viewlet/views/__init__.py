@@ -1,1 +1,1 @@
-"""SQL views: the results of Spark queries, compiled into programs and kept fresh by them."""
+"""SQL views: Spark queries whose results compiled programs keep fresh."""

@@ -1,6 +1,6 @@
-"""Views filled, or recomputed, by tasks: one job over the tables, whose files the tasks read in place.
+"""Filling or recomputing a view by tasks: one job over its tables, whose files the tasks read in place.
 
-The program is that of an epoch which changes everything that the view reads, from scratch; the driver holds names.
+The job runs the program of an epoch in which all rows of the inputs are new. The driver only sees names of runs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def can_run_as_job(view: View, run: Refresh) -> bool:
-    """Whether a view can be made by tasks."""
+    """Whether tasks can fill or recompute a view."""
     return run.engine.cluster is not None and bool(view.reads) and why_not_distributed(view.program) is None
 
 
 def fill_by_tasks(view: View, run: Refresh, sources: Mapping[str, Source]) -> None:
-    """Fill a view whose maps are there, and empty, whatever they held before this epoch."""
+    """Fill a view, whose maps exist; they count as empty, whatever they held before this epoch."""
     _run(view, run, run.deltas, sources, Anew(_kept(view)))
 
 
 def recompute_by_tasks(view: View, run: Refresh) -> None:
-    """Make a view anew; what is passed on is how it differs."""
+    """Recompute a view and record the difference as its change."""
     deltas, transaction, kept = EpochDeltas(run.transaction), run.transaction, _kept(view)
     sources = run.sources()
     for name in kept - {view.name}:
@@ -48,7 +48,7 @@ def recompute_by_tasks(view: View, run: Refresh) -> None:
 
 
 def _kept(view: View) -> frozenset[str]:
-    """The maps that a view stores, itself among them."""
+    """The stored maps of a view, including its result."""
     return frozenset(step.map.name for step in view.ready.steps if step.map.stored)
 
 

@@ -1,14 +1,14 @@
-"""The promise, tested: each view compared with what Spark SQL returns for its definition on the current inputs.
+"""`check`: compares a view with what Spark SQL returns for its definition on the current inputs.
 
-Spark runs the user's own text on the rows of the tables. Only where Spark leaves the answer open (ties under
-LIMIT, row_number, …) is it the definition with the ties decided that Spark runs; and where functions of users are
-called, the definition with the functions that it was made with, whether or not they are registered here.
+Spark runs the user's own text on the tables. There are two exceptions: if Spark leaves the answer open (ties under
+LIMIT, row_number, …), it runs the definition with the ties decided; and if the definition calls user-defined functions,
+it runs the stored plan, with the functions that it was defined with.
 
-Doubles are compared to 1e-9. Spark's own sums and moments round on the way, so where values cancel it may be off by
-more; then Spark is asked again, with every argument of such a function changed by up to 1e-9 of itself, and a
-difference that such a change makes is rounding (spark/rewrite/perturb.py). Where a sum is beyond the largest double on the way
-but not at the end, Spark's answer may be ∞ or NaN, as the rows happen to come; then Spark is asked once more, with sums
-that have room (spark/rewrite/reorder_sums.py), and a view that is equal to that is right.
+Doubles are compared to 1e-9. Spark's sums and moments round at each step, so where values cancel they can be off by
+more. In that case the query runs again with every argument of such a function perturbed by up to a relative 1e-9, and
+differences no larger than what this causes count as rounding (spark/rewrite/perturb.py). If a partial sum exceeds the
+largest double but the sum does not, Spark may return ∞ or NaN, depending on the order of rows. In that case the query
+runs once more with sums that do not overflow on the way (spark/rewrite/reorder_sums.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SEEDS = (1, 2)
 
 
 Narrow = Callable[["DataFrame"], tuple[Rows, Rows]]
-"""What a query returns and what a view has, as far as they may differ."""
+"""Returns the rows of a query and of a view, at least those in which they may differ."""
 
 
 def differences_to_spark(warehouse: Warehouse, view: View, found: Rows) -> Rows:
@@ -58,7 +58,7 @@ def differences_to_spark(warehouse: Warehouse, view: View, found: Rows) -> Rows:
 
 
 def differences_by_tasks(warehouse: Warehouse, view: View, snapshot: Snapshot) -> Rows:
-    """The same for a view that is not small, compared by tasks."""
+    """The same for a large view, compared by tasks."""
     from viewlet.views.check_by_tasks import narrowed
 
     there, size = warehouse.reading.frame(view.name, snapshot), snapshot.contents(view.name).bytes
@@ -76,14 +76,14 @@ def _differences(warehouse: Warehouse, view: View, narrow: Narrow) -> Rows:
         with active(frame.sparkSession):
             try:
                 return _compared(frame, narrow, view.fields)
-            except PySparkException:  # which may depend on the order in which Spark asks conditions
+            except PySparkException:  # which may depend on the order in which Spark evaluates conditions
                 return _compared(careful(frame), narrow, view.fields)
     except PySparkException as error:
         raise as_evaluation_error(error, f"the definition of view {view.name}") from None
 
 
 def recompute(warehouse: Warehouse, view: View) -> Rows:
-    """What Spark SQL returns for a view's definition."""
+    """The rows that Spark SQL returns for a view's definition."""
     return Rows.of(to_arrow(recomputed(warehouse, view), view.fields))
 
 
@@ -103,7 +103,7 @@ def _beyond_rounding(frame: DataFrame, narrow: Narrow, fields: tuple[Field, ...]
 
 
 def _beyond_overflow(frame: DataFrame, narrow: Narrow, rest: Rows, fields: tuple[Field, ...]) -> Rows:
-    """Those rows that differ also where sums have room on the way, told by the columns that are no doubles."""
+    """The rows that still differ if partial sums do not overflow, matched by their columns other than doubles."""
     from viewlet.spark.rewrite.reorder_sums import steady
 
     roomy = steady(frame) if any(map(has_double, fields)) else None
@@ -114,7 +114,7 @@ def _beyond_overflow(frame: DataFrame, narrow: Narrow, rest: Rows, fields: tuple
 
 
 def recomputed(warehouse: Warehouse, view: View) -> DataFrame:
-    """The definition, run by Spark under its settings on the current rows of the tables that it reads."""
+    """The definition as a DataFrame over the current rows of its tables, under the view's settings."""
     from viewlet.spark.fragments.fragments import run
     from viewlet.spark.session.children import active, clone
     from viewlet.spark.session.session import FAULTY_RULES, leave_out
@@ -128,7 +128,7 @@ def recomputed(warehouse: Warehouse, view: View) -> DataFrame:
 
 
 def _slack(frame: DataFrame, expected: Rows, rest: Rows, fields: tuple[Field, ...]) -> Slack:
-    """How far the values of the rows that differ move when the arguments of sums and moments do, by the tolerance."""
+    """How far values of differing rows move when arguments of sums and moments are perturbed by the tolerance."""
     from viewlet.spark.rewrite.perturb import perturbed
 
     keys = {exact_key(row, fields) for row in values_of_rows(rest)}
@@ -145,7 +145,7 @@ def _slack(frame: DataFrame, expected: Rows, rest: Rows, fields: tuple[Field, ..
 
 
 def _by_key(rows: Rows, fields: tuple[Field, ...], keys: set[str]) -> dict[str, list[Row]]:
-    """The rows with some keys, in order."""
+    """The rows with these keys, in order."""
     found: dict[str, list[Row]] = {}
     for row in sorted(values_of_rows(rows.expanded()), key=lambda row: [(v != v, v) for v in row if is_real(v)]):
         if (key := exact_key(row, fields)) in keys:
@@ -154,7 +154,7 @@ def _by_key(rows: Rows, fields: tuple[Field, ...], keys: set[str]) -> dict[str, 
 
 
 def _distance(a: Any, b: Any) -> float:
-    """How far two doubles are apart: without bound where one of them is NULL by rounding alone."""
+    """The distance of two doubles: infinite if only one is NULL, 0 if either is not finite."""
     if is_real(a) and is_real(b):
         return abs(a - b) if math.isfinite(a) and math.isfinite(b) else 0.0
     return math.inf if is_real(a) != is_real(b) else 0.0

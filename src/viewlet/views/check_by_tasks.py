@@ -1,7 +1,7 @@
-"""A view compared with its definition inside Spark: only rows that may differ reach the driver.
+"""Comparing a view with its definition by tasks: only rows that may differ reach the driver.
 
-Rows of both that are alike in all columns but doubles meet in one task, which compares them as the driver compares
-small views. What does not differ there is left out; how far the rest differs is decided as ever.
+Rows of both that agree in all columns except doubles meet in one task, which compares them as the driver compares small
+views and drops those that do not differ. The driver judges the rest as for small views.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def narrowed(query: DataFrame, view: DataFrame, size: int, fields: tuple[Field, ...]) -> tuple[Rows, Rows]:
-    """The rows of a query and of a view, of about so many bytes, as far as the two may differ."""
+    """The rows in which a query and a view of about `size` bytes may differ."""
     from viewlet.spark.session.handles import plan_of
     from viewlet.spark.session.jvm import Jvm
 
@@ -51,13 +51,13 @@ def _signed(frame: DataFrame, fields: tuple[Field, ...], weight: int) -> DataFra
 
 
 def _exact(fields: tuple[Field, ...]) -> list[str]:
-    """The columns that are compared as they are."""
+    """The columns that are compared exactly."""
     return [f.name for f in fields if not has_double(f)]
 
 
 @dataclass(frozen=True)
 class ReadSigned:
-    """Rows of both, those of the query positive, brought together by the columns that are compared as they are."""
+    """Reads rows of both, with positive weights for the query's, and hashes their exact columns for the exchange."""
 
     fields: tuple[Field, ...]
 
@@ -71,7 +71,7 @@ class ReadSigned:
 
 @dataclass(frozen=True)
 class CompareRows:
-    """Of each slice the rows of both that are alike in all columns but doubles, where there is any difference."""
+    """Yields from each slice the rows of both whose exact columns are those of some difference."""
 
     fields: tuple[Field, ...]
 

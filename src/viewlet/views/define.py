@@ -1,4 +1,4 @@
-"""Defining a view: Spark analyses the definition, the compiler makes its program, and fragments are stored."""
+"""Defining a view: Spark analyses the definition, the compiler makes its program and the fragments that it needs."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 ABILITIES = Abilities(expression=evaluate.why_not, groups=local.why_not, can_fail=evaluate.can_fail)
 POLICIES = ("AUTO", "INCREMENTAL", "INCREMENTAL STRICT", "FULL")
 _EPOCHS, _ENOUGH = 100, 10
-"""From how many of the last epochs rates are taken, and how many there must be."""
+"""How many of the last epochs rates of change are taken from, and how many are needed."""
 
 
 @dataclass(frozen=True)
 class CompileContext:
-    """What a definition is compiled with: the compiler's rules, what is known of the tables, maps that are there."""
+    """The compiler's rules, facts about the tables, and the existing maps that a new view can share."""
 
     rules: Rules = field(default_factory=Rules)
     facts: Facts = field(default_factory=Facts)
     maps: Callable[[Settings], Mapping[Identity, Step]] = lambda _: {}
     taken: frozenset[str] = frozenset()
-    """The names of all maps."""
+    """The names of all existing maps."""
     settings: Settings | None = None
-    """Those that were recorded with the definition; None for the caller's."""
+    """The settings recorded with the definition; None for the caller's."""
 
 
 def facts_of(store: Store, catalog: Catalog) -> Facts:
-    """What the store knows of the tables and views: sizes, keys, and how much of each recent epochs changed."""
+    """Facts about tables and views: sizes, keys, and how much of each recent epochs changed."""
     snapshot = store.snapshot()
     rows = {name: snapshot.contents(name).rows for name in catalog.names()}
     keys = {t.name: tuple(t.names.index(k) for k in t.primary_key) for t in catalog.tables.values() if t.primary_key}
@@ -66,13 +66,13 @@ def facts_of(store: Store, catalog: Catalog) -> Facts:
 def compile_context(
     store: Store, catalog: Catalog, rules: Rules, replaced: Collection[str], settings: Settings | None
 ) -> CompileContext:
-    """What the definition of a view is compiled with, as the warehouse stands without some views."""
+    """The context for compiling a view, ignoring the views that it replaces."""
     maps = partial(shareable_maps, catalog, without=replaced)
     return CompileContext(rules, facts_of(store, catalog), maps, catalog.bags(without=replaced), settings)
 
 
 def shareable_maps(catalog: Catalog, settings: Settings, *, without: Collection[str]) -> dict[Identity, Step]:
-    """The maps of all views but some that a view under some settings could share, by what they hold."""
+    """By identity, the maps that a view with these settings can share with others."""
     views = [v for v in catalog.views.values() if isinstance(v, View) and v.name not in without]
     return {same: s for v in reversed(views) if v.settings == settings for same, s in v.shareable.items()}
 
@@ -87,9 +87,9 @@ def define(
     settings: Settings | None = None,
     catalog: Catalog | None = None,
 ) -> View:
-    """Analyse and compile a definition, in the place of some views, without creating anything.
+    """Analyse and compile a definition without creating the view; `replaced` views are ignored.
 
-    It means what it means under the caller's settings, or under recorded ones.
+    It is analysed under the given settings, or else the caller's.
     """
     arguments.definition(name, definition)
     if not isinstance(policy, str) or policy not in POLICIES:
@@ -109,7 +109,7 @@ def define_view(
     position: int,
     given: CompileContext | None = None,
 ) -> View:
-    """The view that a definition (SQL text or DataFrame) describes, compiled and ready to be stored."""
+    """Compile a definition (SQL text or DataFrame) into a view that can be stored."""
     given = given or CompileContext()
     with sessions.analysed(definition, schemas, given.settings) as analysis:
         return _compiled(name, analysis, policy, position, given)
@@ -133,7 +133,7 @@ def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: 
         _refuse_recomputation(program)
     cuts, inputs = whole_inputs(analysis)
     text, fragments = analysis.text, _fragments(analysis, program)
-    if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text says it all
+    if text is None or analysis.is_stabilized or analysis.is_session_bound:  # otherwise the text suffices
         fragments["whole"] = make_whole(analysis, 0, cuts)
     return View(
         name,
@@ -153,7 +153,7 @@ def _compiled(name: str, analysis: Analysis, policy: str, position: int, given: 
 
 
 def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:
-    """The pieces of Spark's plan that a program needs."""
+    """The fragments of Spark's plan that a program needs, by name."""
     from viewlet.spark.fragments.fragments import make_keyed, make_rowwise, make_whole
     from viewlet.spark.fragments.spark_operators import fragment_name, spark_terms
 
@@ -169,7 +169,7 @@ def _fragments(analysis: Analysis, program: Program) -> dict[str, bytes]:
 
 
 def _refuse_recomputation(program: Program) -> None:
-    """INCREMENTAL STRICT: no operator may need recomputation."""
+    """INCREMENTAL STRICT: refuse a program with operators that are recomputed."""
     for _, note in operators(program.notes):
         if note.tier == "recompute":
             raise UnsupportedQuery(

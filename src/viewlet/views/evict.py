@@ -1,4 +1,4 @@
-"""Evicting groups that a watermark has passed from maps; from large maps by tasks, each its own partition."""
+"""Evicting groups that a watermark has passed; tasks evict from large maps, each from one partition."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from viewlet.store.runs.write_runs import make_map_run
 from viewlet.warehouse.declare.watermarks import closed_rows
 
 _LARGE = 64 << 20
-"""Bytes of a map from which tasks look through it."""
+"""Bytes of a map from which on tasks scan it."""
 
 
 def evict(transaction: Transaction, eviction: Eviction, mark: int, cluster: Cluster | None) -> None:
-    """Take the closed groups out of a map."""
+    """Evict the closed groups from a map."""
     contents = transaction.contents(eviction.map)
     if cluster is None or contents.bytes < _LARGE:
         if (gone := closed_rows(contents, eviction, mark)) is not None:
@@ -34,7 +34,7 @@ def evict(transaction: Transaction, eviction: Eviction, mark: int, cluster: Clus
 
 @dataclass(frozen=True)
 class EvictTask:
-    """Finds the closed groups of a partition, and writes a run that takes them away."""
+    """Writes a run that deletes the closed groups of a partition."""
 
     address: str
     stored: StoredMap

@@ -1,4 +1,4 @@
-"""`explain`: how a view is maintained, what it keeps, and what it costs."""
+"""`explain`: how a view is maintained, its state, and its costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EPOCH = ("epoch",)
 
 
 def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
-    """Operators with tiers and reasons, maps with sizes, statements by table, and what epochs cost."""
+    """Operators with tiers and reasons, maps with sizes, statements by table, and the cost of epochs."""
     snapshot = warehouse.store.snapshot()
     program = view.program
     head = padded(f"view {view.name} {heading(program)}", plural(snapshot.contents(view.name).total(), "row"))
@@ -46,7 +46,7 @@ def explain(warehouse: Warehouse, view: View, *, verbose: bool = False) -> str:
 
 
 def explain_program(program: Program, *, verbose: bool = False) -> str:
-    """The same for a view that does not exist yet: without sizes and costs."""
+    """The same for a view that is not created, without sizes and costs."""
     lines = [f"view {program.view} {heading(program)}", *operator_lines(program), "maps"]
     lines += [f"  {show_map(m)}" for m in program.maps if m.stored]
     own = {m.name for m in program.maps}
@@ -56,11 +56,11 @@ def explain_program(program: Program, *, verbose: bool = False) -> str:
 
 
 _VARYING = ("histogram_numeric", "hll_sketch_agg", "hll_union_agg", "approx_top_k")
-"""Sketches that are not the same when they are made in another order."""
+"""Sketches that depend on the order of rows."""
 
 
 def _settled(view: View) -> list[str]:
-    """Warnings: where Viewlet settled what the query leaves open, and where Spark's own result may vary."""
+    """Warnings: that Viewlet decided what the query leaves open, and that Spark's own result may vary."""
     settled = ["Spark leaves an answer open here (ties, orders, approximations); Viewlet uses the ordering shown"]
     labels = [note.label for _, note in operators(view.program.notes)]
     varying = [
@@ -72,13 +72,13 @@ def _settled(view: View) -> list[str]:
 
 
 def _under(view: View) -> list[str]:
-    """The settings that the definition depends on, other than those of a session that Viewlet starts."""
+    """The settings that the definition depends on, if they differ from those of a session that Viewlet starts."""
     own = [f"{name} = {value}" for name, value in view.settings.items() if PLAIN.get(name) != value]
     return [f"under {', '.join(own)}"] if own else []
 
 
 def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
-    """Which other views use a view's maps too."""
+    """For each map of a view, the other views that use it."""
     found: dict[str, list[str]] = {}
     for other in warehouse.catalog.views.values():
         if other.name != view.name:
@@ -88,7 +88,7 @@ def _sharers(warehouse: Warehouse, view: View) -> dict[str, str]:
 
 
 def _evictions(program: Program, own: Collection[str]) -> list[str]:
-    """What a watermark means for the maps."""
+    """Which maps evict groups that a watermark has passed."""
     if program.keeps:
         return [f"no group is evicted, despite the watermark: {program.keeps}"]
     return [
@@ -141,7 +141,7 @@ def statement_lines(
 
 
 def _last_epoch(view: str, table: str, records: list[dict[str, Any]]) -> str:
-    """What the last epoch that changed a table meant for a view."""
+    """The view's part of the last epoch that changed a table."""
     for record in reversed(records):
         done = record.get("views", {}).get(view)
         if record["kind"] == "epoch" and done and table in done["rows_in"]:

@@ -1,4 +1,4 @@
-"""`explain` for a cluster: where a view's maps are, and the jobs and stages of an epoch."""
+"""`explain` for a cluster: where a view's maps are placed, and the jobs and stages of an epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def explain_distributed(
     warehouse: Warehouse, program: Program, given: Placement | None = None, *, verbose: bool = False
 ) -> str:
-    """The program with its tags, and what an epoch of it asks of a cluster; with all views beside it, too."""
+    """The placement of a program's maps, and the jobs of an epoch of this view and of all views together."""
     title = f"view {program.view} on a cluster"
     if (why := why_not_placed(program)) is not None:
         return f"{title}\n  the Spark engine runs each step as a separate job: {why}"
@@ -43,7 +43,7 @@ def explain_distributed(
 
 
 def facts_with_maps(warehouse: Warehouse) -> Facts:
-    """What the store knows, with the sizes of the maps that are there."""
+    """Facts about tables, views and stored maps."""
     from viewlet.views.define import facts_of
 
     facts = facts_of(warehouse.store, warehouse.catalog)
@@ -64,7 +64,7 @@ def _stored(program: Program) -> list[str]:
 
 
 def _crossing(warehouse: Warehouse, program: Program) -> str:
-    """Which epochs run on Spark where the engine is chosen by cost."""
+    """From which size on epochs run on Spark if the engine is chosen by cost."""
     steps, cores = len(program.steps), warehouse.sessions.cores
     rows = crossing_point(steps, cores, warehouse.costs or EngineCosts())
     if rows is None:
@@ -77,7 +77,7 @@ def _tables(program: Program, facts: Facts) -> str:
 
 
 def _all_views(warehouse: Warehouse, facts: Facts) -> list[str]:
-    """What an epoch of all views together asks of a cluster."""
+    """The jobs of an epoch of all views together."""
     programs = [program for program in _programs(warehouse) if why_not_placed(program) is None]
     if len(programs) < 2:
         return []

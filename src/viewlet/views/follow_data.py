@@ -1,10 +1,9 @@
-"""Programs that follow the data: what a view materializes is weighed again as what it reads grows or shrinks.
+"""Recompiles views as their inputs grow or shrink, since the best maps to materialize depend on sizes.
 
-Most views are made on empty tables, of which nothing is known. Once something that a view reads has four times as many
-rows, or a fourth, and once it is known how often what changes, its plan is compiled again. If that gives another
-program, its maps are filled and one commit puts it in place. The commit is no epoch: the rows of the view, its changes
-and whoever reads them stay as they are. Since sizes grow fourfold in between, filling maps costs a share of what
-filled the tables.
+Most views are created on empty tables, of which nothing is known. A view's plan is compiled again when one of its
+inputs has grown or shrunk fourfold, and once rates of change are known. If this yields another program, its maps are
+filled and one commit installs it. The commit is not an epoch: the view's rows, change feed and readers stay unchanged.
+As sizes grow fourfold in between, filling maps costs a fraction of what filling the tables did.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 _FACTOR, _FEW = 4, 64
-"""By how much a size must differ, and up to how many rows it is not asked."""
+"""The factor by which a size must change, and the number of rows below which sizes count as equal."""
 _RATED = 10
-"""Epochs after which rates are known."""
+"""Epochs after which rates of change are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """What was known when a program was weighed: sizes, and whether there were rates."""
+    """The facts that a program was compiled with: sizes, and whether rates of change were known."""
 
     epoch: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
     rated: bool = False
     reason: str = ""
-    """Why it was put in the place of another."""
+    """Why the program replaced an earlier one."""
 
     @staticmethod
     def of(facts: Facts, reads: Sequence[str]) -> Weighed:
         return Weighed(0, {bag: facts.rows[bag] for bag in reads if bag in facts.rows}, bool(facts.rates))
 
     def why_again(self, now: Weighed) -> str | None:
-        """Why to weigh again, given what is known now."""
+        """The reason to compile again, given the current facts; None if there is none."""
         for bag, count in now.rows.items():
             before = self.rows.get(bag, 0)
             low, high = sorted((max(before, _FEW), max(count, _FEW)))
@@ -60,7 +59,7 @@ class Weighed:
 
 
 def follow_data(warehouse: Warehouse, view: View) -> None:
-    """Weigh a view's program again if it is time, and put a better one in its place."""
+    """Compile a view again if its inputs have changed enough, and replace its program by a better one."""
     if view.plan is None:
         return
     store, seen = warehouse.store, warehouse.looked_at.get(view.name, view.weighed)
@@ -84,7 +83,7 @@ def _weigh_again(warehouse: Warehouse, view: View, now: Weighed) -> None:
 
 
 def _compiled_again(warehouse: Warehouse, view: View) -> tuple[Facts, Program]:
-    """The program that the data of now suggest; rows that were taken away again do not count."""
+    """The program for the current data; sizes count only live rows."""
     from viewlet.views.define import ABILITIES, compile_context
 
     catalog, snapshot = warehouse.catalog, warehouse.store.snapshot()
@@ -105,7 +104,7 @@ def _compiled_again(warehouse: Warehouse, view: View) -> tuple[Facts, Program]:
 
 
 def _can_replace(program: Program, view: View) -> bool:
-    """Whether a program keeps the same rows in the same form, and calls Spark for nothing that is not stored."""
+    """Whether a program stores the view's rows in the same layout and needs only fragments that are stored."""
     from viewlet.spark.fragments.spark_operators import fragment_name, spark_terms
 
     old, new = view.program, program
@@ -114,7 +113,7 @@ def _can_replace(program: Program, view: View) -> bool:
 
 
 def _put_in_place(warehouse: Warehouse, view: View, better: View) -> None:
-    """Fill the maps of another program and let it be the view's, all in one commit."""
+    """Fill the maps of a new program and install it, in one commit."""
     from viewlet.warehouse.fill import put_view
     from viewlet.warehouse.refresh import Refresh
 

@@ -1,7 +1,7 @@
-"""Users' placements of maps on a cluster: stored with the warehouse, and followed by every later epoch.
+"""Users' placements of maps on a cluster, stored in the warehouse and followed by every later epoch.
 
-Nothing that is stored depends on it: runs are sorted by the hash of the map's key, and any number of partitions, by any
-columns, can be cut out of them. So another placement is in force with the next epoch, which is one like any other.
+Stored runs do not depend on the placement: they are sorted by the hash of the map's key and can be cut into any number
+of partitions, by any columns. So a new placement takes effect with the next epoch, which does no extra work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLACEMENT = "placement"
 
 
 def set_placement(warehouse: Warehouse, program: Program, facts: Facts, given: Placement) -> int:
-    """Put some maps of a view somewhere, those that were put elsewhere before back to the compiler; the epoch's number."""
+    """Replace the user's placement of a view's maps; the compiler places those left out. Return the epoch."""
     read_placement(program, facts, given)
     with warehouse.writing(), warehouse.store.begin() as transaction:
         known: dict[str, Any] = dict(warehouse.store.catalog.get(_PLACEMENT, {}))
@@ -36,12 +36,12 @@ def set_placement(warehouse: Warehouse, program: Program, facts: Facts, given: P
 
 
 def stored_placement(warehouse: Warehouse) -> str:
-    """What users have chosen so far, as a text that tells one choice from another."""
+    """All stored placements as text, to compare them by."""
     return json.dumps(warehouse.store.catalog.get(_PLACEMENT, {}), sort_keys=True)
 
 
 def chosen_placement(warehouse: Warehouse, programs: Iterable[Program], facts: Facts) -> dict[str, Tag]:
-    """Where users want the maps of some programs to be, as far as there are such maps that can be there."""
+    """The stored placements of the programs' maps, without those that no longer apply."""
     stored: Mapping[str, Placement] = warehouse.store.catalog.get(_PLACEMENT, {})
     found: dict[str, Tag] = {}
     for program in programs:
@@ -53,7 +53,7 @@ def chosen_placement(warehouse: Warehouse, programs: Iterable[Program], facts: F
 
 
 def read_placement(program: Program, facts: Facts, given: Placement) -> dict[str, Tag]:
-    """Where a user wants maps to be."""
+    """Validate a placement."""
     placed = place([program], facts)
     tags: dict[str, Tag] = {}
     for name, where in given.items():

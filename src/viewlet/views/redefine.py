@@ -1,6 +1,4 @@
-"""A view defined again: from its stored plan, over narrower tables, or under another name. Its meaning stays the
-same.
-"""
+"""Defining a view again without changing its meaning: with its plan stored, over narrower tables, or renamed."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def with_plan(warehouse: Warehouse, view: View) -> View:
-    """A view that holds Spark's plan of its definition, as the tables are now."""
+    """The view with Spark's plan of its definition over the current tables."""
     from viewlet.spark.fragments.fragments import make_whole, whole_inputs
 
     assert view.definition is not None, f"view {view.name} has neither a text nor a plan"
@@ -27,11 +25,11 @@ def with_plan(warehouse: Warehouse, view: View) -> View:
 
 
 def over_narrower(warehouse: Warehouse, view: View, catalog: Catalog, redefined: Collection[str], columns: str) -> View:
-    """A view over tables that lost columns, which must not make a difference."""
+    """The view compiled again over tables that have lost columns; refused if it reads them."""
     from viewlet.views.define import define
 
     error = InUse(f"view {view.name} reads {columns}", hint="drop it first")
-    if view.definition is None or "whole" in view.fragments:  # its text is not all that it means
+    if view.definition is None or "whole" in view.fragments:  # its text alone does not define it
         raise InUse(f"view {view.name} reads the table, and its definition is stored as a plan", hint="drop it first")
     try:
         made = define(
@@ -51,7 +49,7 @@ def over_narrower(warehouse: Warehouse, view: View, catalog: Catalog, redefined:
 
 
 def under_another_name(warehouse: Warehouse, view: View, to: str) -> View:
-    """The same definition, compiled again."""
+    """The view compiled again under another name."""
     from viewlet.views.define import define
 
     if view.definition is None:

@@ -1,4 +1,4 @@
-"""Refreshing a view: its program runs on an epoch's deltas, or anew where an epoch changes most of what it reads."""
+"""Refreshing a view: from an epoch's deltas, or from scratch if the epoch changes most of its inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
-    """Bring a view up to date, at the lower cost; what the record shall say."""
+    """Refresh a view in the cheaper way; return its part of the record."""
     refuse_other_spark(run.warehouse, view.name, view.changing, view.spark)
     estimate = estimate_refresh(view, run)
     how = _recompute(view, run) if estimate.recompute else _increment(view, run)
@@ -33,7 +33,7 @@ def refresh_program(view: View, run: Refresh) -> dict[str, Any]:
 
 
 def fill_program(view: View, run: Refresh) -> dict[str, Any]:
-    """Fill a view from what its inputs hold, as one big change."""
+    """Fill a view, treating all rows of its inputs as one delta; return its part of the record."""
     refuse_other_spark(run.warehouse, view.name, view.changing, view.spark)
     sources = run.sources()
     rows_in = {bag: source.contents.total() for bag, source in sources.items()}
@@ -48,7 +48,7 @@ def fill_program(view: View, run: Refresh) -> dict[str, Any]:
 
 
 def refuse_other_spark(warehouse: Warehouse, view: str, changing: Sequence[str], spark: str) -> None:
-    """Raise if a view calls a function that meant something else in the Spark that the view was made with."""
+    """Raise if the view calls a function whose meaning changed since the version of Spark that it was defined with."""
     if changing and (changed := changed_between(changing, spark, now := warehouse.sessions.version)):
         raise StoreError(
             f"view {view} was made with Spark {spark}, and this is Spark {now}, "
@@ -58,17 +58,17 @@ def refuse_other_spark(warehouse: Warehouse, view: str, changing: Sequence[str],
 
 
 CHANGED: dict[Chosen, float] = {"inproc": 0.4, "spark": 0.5}
-"""What a changed row costs, in rows that are read anew, on either engine: what rebuilds were found to be as good as, for
-Q3, Q17 and Q18 of TPC-H (docs/scaling.md)."""
+"""The cost of a changed row on each engine, in rows of a rebuild: measured break-even points of Q3, Q17 and Q18 of
+TPC-H (docs/scaling.md)."""
 GROWN = 1 / 3
-"""What a row costs that is read anew from tables that only grew: where rows were taken away, they are netted first."""
+"""The cost of a row in a rebuild from tables without deletions, which need no netting."""
 _FEW = 1000
-"""Rows that are not worth weighing."""
+"""Rows below which a rebuild is not considered."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshEstimate:
-    """Whether a view is brought up to date or computed anew, by the rows that either handles."""
+    """The estimate of whether to refresh a view incrementally or from scratch, by the rows that either handles."""
 
     changed: int
     there: int
@@ -77,7 +77,7 @@ class RefreshEstimate:
 
     @property
     def increment(self) -> int:
-        """As how many rows read anew the changed ones count."""
+        """The cost of the changed rows, in rows of a rebuild."""
         return math.ceil(CHANGED[self.engine] * self.changed)
 
     @property
@@ -93,12 +93,12 @@ class RefreshEstimate:
 
 
 def estimate_refresh(view: View, run: Refresh) -> RefreshEstimate:
-    """What an epoch changes of what a view reads, beside all that it reads then."""
+    """Estimate from how many rows of the view's inputs the epoch changes, and how many there are after it."""
     changes, engine = run.deltas.changes, run.engine.name
     changed_bags = [bag for bag in view.reads if bag in changes]
     changed = sum(map(changes.rows, changed_bags))
     read = [run.before(bag) for bag in view.reads]
-    rows = sum(contents.rows for contents in read)  # those that were taken away again included
+    rows = sum(contents.rows for contents in read)  # including deleted rows that are not netted yet
     there = rows + changed
     if RefreshEstimate(changed, math.ceil(GROWN * (rows - changed)), engine).is_worth_a_rebuild:
         counted = [changes.counts(bag) for bag in changed_bags]
@@ -119,7 +119,7 @@ def _increment(view: View, run: Refresh) -> str:
 
 
 def _recompute(view: View, run: Refresh) -> str:
-    """Compute a view from scratch; the difference is what is passed on."""
+    """Recompute a view and record the difference as its change."""
     if can_run_as_job(view, run):
         recompute_by_tasks(view, run)
     elif len(delta := made_anew(view, run)):
@@ -128,7 +128,7 @@ def _recompute(view: View, run: Refresh) -> str:
 
 
 def made_anew(view: View, run: Refresh, shared: Collection[str] = ()) -> Rows:
-    """How the rows of a view differ once its maps are filled again; `shared` ones are taken as they are."""
+    """Refill a view's maps, except `shared` ones, and return the change of its rows."""
     anew = EpochDeltas(run.transaction)
     _run(view, run, ProgramRun.anew(anew, view.ready, _on_spark(view, run), run.sources(), shared))
     before = run.before(view.name).consolidated().negated()

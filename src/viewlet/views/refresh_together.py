@@ -1,7 +1,7 @@
-"""Refreshing views on a cluster: all that an epoch reaches, as far as possible as one distributed program.
+"""Refreshing views on a cluster: as many as possible of those that an epoch reaches run as one distributed program.
 
-Views that only Spark can evaluate in part, and those that are computed anew, are refreshed one by one, after the others
-that do not read them.
+Views that partly need Spark, and those that are recomputed, are refreshed one by one, after the views that do not
+depend on them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def refresh_views(views: Sequence[View], begin: Begin) -> Iterator[tuple[Refresh, dict[str, Any]]]:
-    """Bring views up to date, one by one or together; what the record shall say of each that was reached."""
+    """Refresh views, together where possible; yield each run and its part of the record."""
     waiting = list(views)
     while waiting:
         if (run := begin(waiting[0])) is None:
@@ -51,7 +51,7 @@ def _refresh_together(first: Refresh, views: Sequence[View], begin: Begin) -> It
 
 
 def _together(first: Refresh, waiting: Sequence[View], begin: Begin) -> list[View]:
-    """The views that can be part of a distributed program now, and read none that cannot."""
+    """The views that can be part of a distributed program now and do not read any that cannot."""
     together: list[View] = []
     apart: set[str] = set()
     for view in waiting if first.engine.cluster is not None else ():
@@ -63,7 +63,7 @@ def _together(first: Refresh, waiting: Sequence[View], begin: Begin) -> list[Vie
 
 
 def _can_join(view: View, run: Refresh | None, together: set[str]) -> bool:
-    """Whether a view is reached by what is known to change, or by other views, and runs as they do."""
+    """Whether a view is reached, directly or through views in `together`, and can run in the same program."""
     if why_not_distributed(view.program) is not None:
         return False
     if run is None:
@@ -72,7 +72,7 @@ def _can_join(view: View, run: Refresh | None, together: set[str]) -> bool:
 
 
 def _plan(run: Refresh, views: Sequence[View]) -> PreparedEpoch:
-    """The distributed program of some views, made once for the tables that change, and again when sizes double."""
+    """The distributed program of these views, cached by the tables that change and made again when sizes double."""
     cluster = run.engine.cluster
     assert cluster is not None
     changed = frozenset(bag for view in views for bag in view.reads if bag in run.deltas.changes)

@@ -1,4 +1,4 @@
-"""A SQL view: its definition, and the program that keeps it."""
+"""A SQL view: its definition and its program."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ class View(Maintained):
     name: str
     program: Program
     definition: str | None
-    """The SQL text; None where the view was defined by a DataFrame."""
+    """The SQL text; None if the view was defined by a DataFrame."""
     fragments: Mapping[str, bytes] = field(default_factory=dict)
-    """Pieces of Spark's own plan, by the operator they stand for; `whole` is the definition, where no text says it."""
+    """Fragments of Spark's plan, by operator; `whole` is the definition, if the text does not suffice."""
     inputs: tuple[str, ...] = ()
     """The tables and views that `whole` reads, in its order."""
     is_stabilized: bool = False
-    """Whether ties that Spark leaves open were decided; then `whole`, not the text, is what must hold."""
+    """Whether ties that Spark leaves open were decided; if so, `whole` rather than the text defines the view."""
     policy: str = "AUTO"
     position: int = 0
     created: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
-    """The settings of Spark under which the definition was made, and means what it means."""
+    """The Spark settings under which it was defined, which its meaning depends on."""
     spark: str = ""
-    """The version of Spark that the definition was made with."""
+    """The version of Spark that it was defined with."""
     changing: tuple[str, ...] = ()
-    """Spark's classes of the functions in it that mean something else in some version."""
+    """The Spark classes of its functions whose meaning differs between versions."""
     trusted: bool = True
-    """Whether the code that is stored with it may run: fragments of Spark's plan, and functions of users."""
+    """Whether code stored with it may run: fragments of Spark's plan and user-defined functions."""
     plan: Any = None
-    """The plan that was compiled, as JSON, where it may be compiled again."""
+    """The compiled plan as JSON; None if it must not be compiled again."""
     weighed: Weighed = field(default_factory=Weighed)
-    """What was known when it was."""
+    """The facts that it was compiled with."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -165,7 +165,7 @@ class View(Maintained):
 
     @property
     def _meaning(self) -> tuple[object, ...] | None:
-        """What tells a definition from another, where text and plan say it all; comments and layout do not count."""
+        """The definition in comparable form, without comments and spaces; None if text and plan do not determine it."""
         if self.definition is None or ("whole" in self.fragments and not self._plan_says_all):
             return None
         words = tuple(word.text for word in read_words(self.definition))
@@ -173,7 +173,7 @@ class View(Maintained):
 
     @property
     def _plan_says_all(self) -> bool:
-        """Whether nothing but the compiled plan is evaluated: no piece of Spark's own, no function of a user's."""
+        """Whether the compiled plan determines the meaning: no other fragments and no user-defined functions."""
         return self.plan is not None and set(self.fragments) <= {"whole"} and not has_users_code(self.program)
 
     def pinned(self, warehouse: Warehouse) -> View:
@@ -204,8 +204,8 @@ class View(Maintained):
 
     @cached_property
     def shareable(self) -> dict[Identity, Step]:
-        """The maps that other views can use too, by what they hold."""
-        partial = {self.name, *(c.map for c in self.program.evictions)}  # other views need closed groups too
+        """The maps that other views can share, by identity."""
+        partial = {self.name, *(c.map for c in self.program.evictions)}  # which lack closed groups
         steps = [s for s in self.program.steps if s.map.stored and s.map.name not in partial]
         return {same: s for s in steps if (same := identity(s.terms, s.map.sums)) is not None}
 
@@ -217,7 +217,7 @@ class View(Maintained):
         return prepare(self.program)
 
     def fragment(self, name: str) -> bytes:
-        """A piece of Spark's plan, to be run."""
+        """A fragment of Spark's plan; raise if it must not run."""
         self._refuse_untrusted()
         return self.fragments[name]
 
@@ -227,7 +227,7 @@ class View(Maintained):
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:
-    """The view that a document describes."""
+    """Decode a view."""
     if document["version"] != VERSION:
         raise StoreError(
             f"view {name} was compiled by another version of Viewlet", hint="open the warehouse with that version"
@@ -252,7 +252,7 @@ def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:
 
 
 def sql_view(catalog: Catalog, name: str) -> View:
-    """The SQL view of a name."""
+    """The SQL view of that name; raise for other kinds."""
     found = catalog.view(name)
     if not isinstance(found, View):
         raise UnknownName(f"{found.name} is a {found.kind}, not a view that a query defines")

@@ -1,1 +1,1 @@
-"""What a user works with: tables, views, and the epochs that change them."""
+"""The warehouse: tables, views, and the epochs that change them."""

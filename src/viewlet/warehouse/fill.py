@@ -1,7 +1,7 @@
-"""Creating views: filled from their inputs, replaced, or rebuilt, each in one commit.
+"""Creating, replacing and rebuilding views: each fills them from their inputs, in one commit.
 
-Whatever reads what is replaced is filled again, in the order of dependencies. Whoever follows the changes of a view
-sees how it differs from the one before, and nothing else, as long as its columns stay.
+The readers of a replaced view are refilled, in dependency order. As long as a view keeps its columns, its change feed
+continues with the difference between its old and new contents.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def create(
     replace: bool = False,
     first: Sequence[Maintained] = (),
 ) -> int:
-    """Make a view, in the place of one of its name if that is wanted; the number of the epoch that did it.
+    """Create a view, or with `replace` replace the one of its name; return the epoch.
 
-    One that means the same stays as it is. `first` are views that it reads and that are made with it.
+    A view with the same meaning is kept. `first`: views that it reads, created in the same commit.
     """
     catalog = warehouse.catalog
     old = catalog.views.get(catalog.known(view.name) or "") if replace else None
@@ -61,7 +61,7 @@ def create(
 
 
 def _replaced_with(catalog: Catalog, made: Maintained, gone: Sequence[Maintained]) -> Maintained:
-    """What is in the place of a view that is made with another one; nothing else may read it."""
+    """The existing view that one of `first` replaces; refused if views that stay read it."""
     there = catalog.view(made.name)
     names = {view.name for view in gone}
     if others := [name for name in catalog.readers(there.name) if name not in names]:
@@ -70,7 +70,7 @@ def _replaced_with(catalog: Catalog, made: Maintained, gone: Sequence[Maintained
 
 
 def rebuild(warehouse: Warehouse, view: Maintained) -> int:
-    """Compute a view from its inputs, from scratch; the number of the epoch that did it."""
+    """Recompute a view from its inputs; return the epoch."""
     warehouse.catalog.refuse_followed([view.name])
     remembered: dict[str, Any] = {}
 
@@ -92,7 +92,7 @@ def _committed(
 
 
 def _readers_after(catalog: Catalog, old: Maintained, new: Maintained) -> list[Maintained]:
-    """What reads a view that gets another definition; it finds the same columns, and comes after it."""
+    """The readers of a view that is redefined, moved after it; refused if its columns would change."""
     readers = [catalog.view(name) for name in catalog.readers(old.name)]
     _refuse_other_columns(old, new, [reader.name for reader in readers])
     return [reader.at(new.position + 1 + place) for place, reader in enumerate(readers)]
@@ -111,7 +111,7 @@ def _refuse_other_columns(old: Maintained, new: Maintained, readers: Sequence[st
 
 
 def drop_views(catalog: Catalog, transaction: Transaction, views: Sequence[Maintained]) -> None:
-    """Drop views, with the bags that no other view shares."""
+    """Drop views and the bags that no other view shares."""
     there = [catalog.views[view.name] for view in views]
     for bag in catalog.own_bags(*there):
         transaction.drop(bag)
@@ -127,9 +127,10 @@ def fill_views(
     remembered: dict[str, Any] | None = None,
     **trial: Any,
 ) -> dict[str, Any]:
-    """Make views one after the other, over tables that were replaced and those before them; the record of all.
+    """Fill views one after the other, over replaced tables and the views before them; return the record.
 
-    `remembered` gets what they would hold in memory from the commit on. `trial`: from which rows and on which engine the first one is filled, where it is only a trial.
+    `remembered` receives the state that they hold in memory after the commit. `trial`: the input rows and the engine,
+    if this is a trial fill of the first view.
     """
     replaced = dict(replaced)
     records: list[dict[str, Any]] = []
@@ -146,7 +147,7 @@ def fill_views(
 
 
 def _pass_on_difference(warehouse: Warehouse, transaction: Transaction, view: Maintained) -> dict[str, int]:
-    """Let the change feed of a view that was filled in the place of another go on; how many rows come and go."""
+    """Continue the change feed of a replaced view with the difference of its contents; return its counts."""
     old = warehouse.catalog.views.get(view.name)
     if old is None or [(f.name, f.type) for f in old.fields] != [(f.name, f.type) for f in view.fields]:
         return {}
@@ -159,7 +160,7 @@ def _pass_on_difference(warehouse: Warehouse, transaction: Transaction, view: Ma
 
 
 def put_view(transaction: Transaction, view: Maintained) -> None:
-    """Keep the document of a view."""
+    """Write the document of a view."""
     transaction.put(view.key, {"position": view.position, **view.document()})
 
 
@@ -171,7 +172,7 @@ def _fill(
     inputs: Mapping[str, Rows] | None = None,
     engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Fill a view from what its inputs hold, or from some rows of them; the epoch's record."""
+    """Fill a view from its inputs, or from some of their rows; return the epoch's record."""
     there = (
         [deltas.transaction.contents(bag).rows for bag in view.reads] if inputs is None else map(len, inputs.values())
     )

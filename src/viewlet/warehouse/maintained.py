@@ -1,6 +1,6 @@
-"""What a warehouse keeps fresh: SQL views, and whatever else plugs in here.
+"""The interface of everything that a warehouse maintains: SQL views and other kinds.
 
-A kind is a frozen dataclass that derives from `Maintained`, with a line in `KINDS` that says how its document is read.
+A kind is a frozen dataclass that derives from `Maintained`, with a line in `KINDS` that names its reader.
 Epochs, explain, status, check, changes, drop and the command line know no kind by name.
 """
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 Placement = Mapping[str, str | Sequence[str]]
-"""Where some maps are to be on a cluster: `driver`, `replicated`, or the columns to partition them by."""
+"""Where to place maps on a cluster: `driver`, `replicated`, or the columns to partition them by."""
 Begin = Callable[["Maintained"], "Refresh | None"]
-"""Begins the refresh of something; None if nothing that it reads has changed."""
+"""Begins the refresh of a view; None if nothing that it reads has changed."""
 Reader = Callable[[str, Mapping[str, Any], bool], "Maintained"]
-"""Makes something maintained of its name and document; the last argument: whether code stored in it may run."""
+"""Decodes a view from its name and document; the last argument: whether code stored in it may run."""
 
 KINDS: dict[str, str | Reader] = {
     "view": "viewlet.views.view:read",
@@ -38,14 +38,14 @@ KINDS: dict[str, str | Reader] = {
     "signal": "viewlet.signal.view.maintained:read",
     "matrix": "viewlet.matrix.tables.view:read",
 }
-"""How the documents of each kind are read: a function, or where one is found when the first is needed."""
+"""The function that decodes documents of each kind, or its address, from which it is imported on first use."""
 
 
 class Maintained(ABC):
-    """Something that is brought up to date in every epoch that changes what it reads."""
+    """A view of any kind: refreshed in every epoch that changes what it reads."""
 
     kind: ClassVar[str]
-    """The word for people, and the prefix of its document's key."""
+    """The kind's name in messages, and the prefix of its documents' keys."""
     name: str
     position: int
     """The order of definition, which is the order of refresh."""
@@ -58,137 +58,137 @@ class Maintained(ABC):
     @property
     @abstractmethod
     def reads(self) -> tuple[str, ...]:
-        """The tables and maintained things whose change matters to this one."""
+        """The tables and views whose changes can change this one."""
 
     @property
     def mentions(self) -> tuple[str, ...]:
-        """All that its definition names, also what cannot make a difference to it."""
+        """All tables and views that its definition names, including those that cannot affect it."""
         return self.reads
 
     @abstractmethod
     def fill(self, run: Refresh) -> dict[str, Any]:
-        """Make it from what its inputs hold, and emit all of it, even no rows; what the record shall say."""
+        """Compute it from its inputs and emit all rows, even if there are none; return its part of the record."""
 
     @abstractmethod
     def refresh(self, run: Refresh) -> dict[str, Any]:
-        """Bring it up to date with an epoch's deltas, and emit what changes; what the record shall say."""
+        """Apply an epoch's deltas and emit the change; return its part of the record."""
 
     @abstractmethod
     def recompute(self, warehouse: Warehouse) -> Rows:
-        """What it should hold, computed from scratch, for `check`."""
+        """Its contents computed from scratch, for `check`."""
 
     @abstractmethod
     def document(self) -> dict[str, Any]:
-        """All that makes it again in another process, as JSON."""
+        """Its serialized form, as JSON, from which another process can decode it."""
 
     @abstractmethod
     def explain(self, warehouse: Warehouse, *, verbose: bool = False) -> str:
-        """How it is maintained, and why not better."""
+        """How it is maintained, and why no cheaper way applies."""
 
     def explain_distributed(
         self, warehouse: Warehouse, placement: Placement | None = None, *, verbose: bool = False
     ) -> str:
-        """Where its state is on a cluster, and what an epoch of it takes there."""
+        """Where its state is placed on a cluster, and what an epoch does there."""
         return f"{self.kind} {self.name} is refreshed at the driver"
 
     @classmethod
     def refresh_all(cls, things: Sequence[Self], begin: Begin) -> Iterator[tuple[Refresh, dict[str, Any]]]:
-        """Bring things of this kind up to date, in their order; what the record shall say of each that was reached."""
+        """Refresh views of this kind in order; yield each run and its part of the record."""
         for thing in things:
             if (run := begin(thing)) is not None:
                 yield run, thing.refresh(run)
 
     def outline(self) -> str:
-        """How it would be maintained, before it is there: `explain` without sizes and costs."""
+        """How it would be maintained, before it is created: `explain` without sizes and costs."""
         return f"{self.kind} {self.name} → {', '.join(f.name for f in self.fields)}"
 
     @property
     def key(self) -> str:
-        """Under which key its document is kept."""
+        """The key of its document."""
         return f"{self.kind}/{self.name}"
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns of its bag that hold the fields."""
+        """The columns of its bag that hold its fields."""
         return tuple(f.name for f in self.fields)
 
     @property
     def layout(self) -> Layout:
-        """How its bag is kept."""
+        """The layout of its bag."""
         return Layout(columns=self.stored, key=self.stored, feed=True)
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """The bags that it keeps or passes on: itself, and its state."""
+        """Its bags: its result and its state."""
         return (self.name,)
 
     @property
     def steps(self) -> int:
-        """Of how many steps a refresh consists, for the choice of an engine."""
+        """The number of steps of a refresh, for the choice of the engine."""
         return 1
 
     @property
     def grows(self) -> bool:
-        """Whether rows are only ever added to it."""
+        """Whether it only receives insertions."""
         return False
 
     @property
     def statement(self) -> str | None:
-        """The SQL statement that makes it again, if there is one."""
+        """The SQL statement that would create it, if there is one."""
         return None
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Its operators, with tiers and reasons, if it consists of such."""
+        """Its operators with their tiers and reasons, if it has operators."""
         return ()
 
     @property
     def meanings(self) -> Mapping[str, str]:
-        """What its bags of state hold, as far as words say it."""
+        """Descriptions of its bags of state."""
         return {}
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """What DESCRIBE EXTENDED says of it beside what it says of everything."""
+        """The properties that DESCRIBE EXTENDED shows for this kind only."""
         return {}
 
     def check(self, warehouse: Warehouse, snapshot: Snapshot) -> Rows:
-        """The rows in which what is there, as the last epoch left it, differs from the definition."""
+        """The rows in which its contents differ from its definition, at a snapshot of the last epoch."""
         found = snapshot.contents(self.name).consolidated().select(self.stored)
         return self.differences(warehouse, found.rename([f.name for f in self.fields]))
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
-        """In which rows it is wrong: what is expected but not found, less what is found but not expected."""
+        """The recomputed rows that `found` lacks, with positive weights; its surplus rows, with negative weights."""
         return differences(self.recompute(warehouse), found, self.fields)
 
     def after_rounds(self, number: int, read: Callable[[str], Rows]) -> Rows:
-        """What it would hold after so many rounds over rows that are read by name, where it is a loop."""
+        """The rows of a loop after some rounds; `read` returns its inputs by name."""
         raise UnknownName(f"{self.name} is a {self.kind}, which has no rounds")
 
     def evict(
         self, transaction: Transaction, table: str, mark: int, own: Collection[str], cluster: Cluster | None = None
     ) -> None:
-        """Drop state that a table's watermark has passed from the bags that nothing else shares."""
-        return  # there is nothing to drop unless a kind says so
+        """Evict the state that a table's watermark has passed, from the bags in `own`, which nothing else shares."""
+        return  # most kinds have nothing to evict
 
     def follow_data(self, warehouse: Warehouse) -> None:
-        """Be maintained in another way from now on, where that suits what is read better; nothing that users see changes."""
-        return  # there is one way only unless a kind says so
+        """Recompile, if another program suits the data better; nothing that users see changes."""
+        return  # most kinds have only one program
 
     def is_same(self, other: Maintained) -> bool:
-        """Whether it is known to mean what another does, so that it need not take its place."""
+        """Whether it is known to mean the same as another, so that replacing that one changes nothing."""
         return False
 
     def at(self, position: int) -> Self:
-        """The same at another place in the order."""
+        """The same at another position."""
         return replace(self, position=position)  # type: ignore[type-var]  # kinds are dataclasses
 
     def pinned(self, warehouse: Warehouse) -> Self:
-        """The same, which keeps its meaning when tables that it reads get further columns."""
+        """The same with its meaning fixed, so that columns added to its inputs do not change it."""
         return self
 
     def narrowed(self, warehouse: Warehouse, catalog: Catalog, redefined: Collection[str], columns: str) -> Self:
-        """The same over the tables of a catalog in which columns are gone, if it does not read them."""
+        """The same over tables that have lost `columns`; refused if it may read them."""
         raise InUse(f"{self.kind} {self.name} may read {columns}", hint="drop it first")
 
     def renamed(self, warehouse: Warehouse, to: str) -> Self:
@@ -197,7 +197,7 @@ class Maintained(ABC):
 
 
 def read_maintained(key: str, document: Mapping[str, Any], *, trusted: bool) -> Maintained:
-    """What a document describes."""
+    """Decode a document."""
     kind, _, name = key.partition("/")
     if kind not in KINDS:
         raise StoreError(f"{name} is a {kind}, which this version of Viewlet does not know", hint="use a newer one")

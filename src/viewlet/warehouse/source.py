@@ -1,7 +1,8 @@
-"""Where a table's rows come from, if not from users: the seam that folders, and whatever else feeds tables, plug into.
+"""The interface of sources, such as folders and topics, which feed tables instead of users.
 
-The law: what was read and how far reading has come are one commit, so every record is taken in exactly once,
-whatever is interrupted where. A kind of source is a frozen dataclass that derives from `Source`, with a line in `KINDS`.
+The law: records and the position up to which they were read are committed together, so every record is ingested
+exactly once, whatever is interrupted. A kind of source is a frozen dataclass that derives from `Source`, with a line in
+`KINDS`.
 """
 
 from __future__ import annotations
@@ -31,55 +32,55 @@ KINDS: dict[str, str] = {
     "project": "viewlet.project.streaming_tables:read",
     "spark": "viewlet.source.lake.spark_batch:read",
 }
-"""How the documents of each kind are read: where the function is found when the first is needed."""
+"""The address of the function that decodes documents of each kind, imported on first use."""
 
 
 class Source(ABC):
-    """What feeds a table; nothing else changes it."""
+    """The source of a table, which alone changes it."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def read(self, warehouse: Warehouse, table: Table) -> Iterator[int]:
-        """Take in what is new, epoch by epoch; the numbers of the epochs."""
+        """Ingest new records, epoch by epoch; yield the numbers of the epochs."""
 
     @property
     def together(self) -> str:
-        """What tells the sources that are read in the same epochs: nothing, if it is read alone."""
+        """A key shared by the sources that are read in the same epochs; empty if it is read alone."""
         return ""
 
     def read_together(self, warehouse: Warehouse, tables: Sequence[Table]) -> Iterator[int]:
-        """The same for all tables whose sources are read in the same epochs; this is the source of the first."""
+        """Ingest new records of all tables whose sources share a key; this is the source of the first."""
         assert len(tables) == 1, f"a {self.kind} is read alone"
         return self.read(warehouse, tables[0])
 
     @abstractmethod
     def document(self) -> dict[str, Any]:
-        """All that makes it again in another process, as JSON."""
+        """Its serialized form, as JSON, from which another process can decode it."""
 
     def bags(self, table: Table) -> list[Bag]:
-        """What it keeps beside the table: how far it has come."""
+        """The bags that it keeps beside the table, such as its position."""
         return []
 
     def asides(self, table: Table) -> list[Table]:
-        """The tables of what it could not take in."""
+        """The tables of records that it could not ingest."""
         return []
 
     def check(self, table: Table) -> None:
-        """Refuse a new table that it could not feed."""
+        """Raise if it cannot feed a new table."""
         return
 
     def release(self, table: Table) -> None:
-        """Let go of what others keep for its sake, once the table is dropped."""
+        """Release what other systems keep for it, after the table is dropped."""
         return
 
     def status(self, table: Table, snapshot: Snapshot) -> dict[str, Any]:
-        """How far reading has come, as plain values."""
+        """Its position, as plain values."""
         return {"kind": self.kind}
 
     @property
     def statement(self) -> str | None:
-        """What CREATE TABLE says of it, if it can be said there."""
+        """Its clause in CREATE TABLE, if it has one."""
         return None
 
 
@@ -88,7 +89,7 @@ def source_document(source: Source | None) -> dict[str, Any] | None:
 
 
 def read_source(document: Mapping[str, Any] | None) -> Source | None:
-    """The source that a document describes."""
+    """Decode a source."""
     if document is None:
         return None
     if document["kind"] not in KINDS:

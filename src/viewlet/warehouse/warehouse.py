@@ -1,6 +1,6 @@
 """An open warehouse: the store, the catalog, the Spark sessions, the engines.
 
-`Database` is the face that users see; the modules behind it hand this around.
+`Database` is its public face; internal modules pass the `Warehouse` around.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 _IDENTITY, _COSTS = "identity", "engine costs"
 _MATTERS = 10_000.0
-"""Milliseconds, as estimated, from which measuring the engines is worth a second or two."""
+"""Estimated milliseconds from which on measuring the engines, which takes a second or two, pays off."""
 _LARGE_MERGE = 64 << 20
-"""Bytes of runs from which a merge is for tasks."""
+"""Bytes of runs from which on tasks merge them."""
 Durability = Literal["epoch"] | int
 
 
 class Warehouse:
-    """An open warehouse, from inside."""
+    """An open warehouse, as internal modules see it."""
 
     def __init__(
         self,
@@ -71,19 +71,19 @@ class Warehouse:
         self.path = self.store.root
         self.lock = threading.RLock()
         self.rules = Rules()
-        """What the compiler may do with the views defined from now on."""
+        """The compiler's rules for views defined from now on."""
         self.epoch_is_open = False
         self.subscriptions = Subscriptions(lambda name: Relation(self, self.catalog.find(name)))
         self._catalog: tuple[Any, Catalog] = (None, Catalog({}))
         self._engines: dict[str, Engine] = {}
         self.memory: dict[str, Any] = {}
-        """What refreshes hold in memory, by the names of what was refreshed; each takes it out, a commit puts it back."""
+        """State that refreshes keep in memory, by view: a refresh takes it out, its commit puts it back."""
         self.looked_at: dict[str, Any] = {}
-        """What was known of the data when it was last asked whether a view suits them, by the view's name."""
+        """By view, what was known of the data when its program was last checked against them."""
 
     @property
     def store(self) -> Store:
-        """What is stored; refused once the warehouse is closed, so that nothing reads or writes it any more."""
+        """The store; raises once the warehouse is closed."""
         self.check_open()
         return self._store
 
@@ -103,7 +103,7 @@ class Warehouse:
 
     @property
     def catalog(self) -> Catalog:
-        """The tables and views, as of the last commit that changed any."""
+        """The tables and views, decoded again after each commit that changed any."""
         documents = self.store.state.catalog
         known, catalog = self._catalog
         if known is not documents:
@@ -113,27 +113,27 @@ class Warehouse:
         return catalog
 
     def remember(self, values: Mapping[str, Any]) -> None:
-        """Hold what refreshes or fills have left, now that they are committed."""
-        _ = self.catalog  # which empties the memory if definitions have changed
+        """Keep the state of committed refreshes or fills in memory."""
+        _ = self.catalog  # clears the memory if definitions have changed
         self.memory.update(values)
 
     @property
     def session(self) -> SparkSession:
-        """The caller's Spark session, or the one that runs, or one that is started now. It is left as it is."""
+        """The caller's Spark session, else the active one, else a new one. Viewlet never changes its settings."""
         self.check_open()
         return self.sessions.caller
 
     @cached_property
     def reading(self) -> Reading:
-        """Queries over the current rows."""
+        """Runs queries over the current rows."""
         return Reading(self)
 
     def next_position(self) -> int:
-        """Where a new view comes in the order of refresh: last."""
+        """The position of a new view: after all others."""
         return max((v.position for v in self.catalog.views.values()), default=0) + 1
 
     def history(self, name: str | None = None, since: int | None = None) -> list[dict[str, Any]]:
-        """The records that epochs left, newest last; those of one table or view, or all; those after an epoch, or all."""
+        """The records of epochs, newest last: all, or those of one table or view, or those after an epoch."""
         records = self.store.history(None if since is None else max(0, self.store.epoch - since))
         if name is None:
             return records
@@ -151,9 +151,9 @@ class Warehouse:
         work: Work = "epoch",
         transaction: Transaction | None = None,
     ) -> tuple[Engine, Choice]:
-        """The engine for an epoch of so many changed rows and steps, or for a fill from so many, and why.
+        """Choose the engine for an epoch or fill by its rows and steps; return it with the reasons.
 
-        What the engines take is measured when it first matters, where a transaction is given to keep it.
+        The engines' costs are measured when they first matter, if there is a transaction to store them in.
         """
         wanted, cores = engine or self.engine, self.sessions.cores
         choice = choose_engine(wanted, rows, steps, cores, self.costs or EngineCosts(), work)
@@ -167,12 +167,12 @@ class Warehouse:
 
     @cached_property
     def costs(self) -> EngineCosts | None:
-        """What the engines take, if it was ever measured for this warehouse."""
+        """The engines' costs, if measured for this warehouse."""
         known = self.store.catalog.get(_COSTS)
         return None if known is None else EngineCosts(**known)
 
     def _merge_by_tasks(self, merge: Merge, layout: Layout, types: Types) -> Swap | None:
-        """Merges that are not small are for tasks, where Spark runs; None if one is for this process."""
+        """Merge large runs by tasks if Spark is running; None if this process should merge."""
         context = None if self.engine == "inproc" or merge.bytes < _LARGE_MERGE else self.sessions.context
         if context is None:
             return None
@@ -186,7 +186,7 @@ class Warehouse:
         return self._engines[name]
 
     def identity(self) -> str:
-        """What tells the warehouse from others, also for those that it sends to; made when it is first asked for."""
+        """The unique identifier of the warehouse, which sinks also use; created on first use."""
         known = self.store.catalog.get(_IDENTITY)
         if known is None:
             known = uuid.uuid4().hex
@@ -197,7 +197,7 @@ class Warehouse:
 
     @contextmanager
     def writing(self, progress: Wanted = None) -> Iterator[None]:
-        """The right to change the warehouse: one thread at a time, and one epoch. `progress`: where its reports go."""
+        """The exclusive right to change the warehouse, for one thread and one epoch. `progress`: where reports go."""
         self.check_open()
         if self.read_only:
             raise StoreError(f"{self.path} is open for reading only", hint="connect without read_only=True")
@@ -215,7 +215,7 @@ class Warehouse:
 
 
 def _store_settings(path: str | Path, spark: SparkSession) -> dict[str, str]:
-    """What the caller's session says of the object store that a warehouse is in."""
+    """The settings of the caller's session for the warehouse's object store."""
     url = split_url(path)
     if url is None or not url[0].startswith("s3"):
         return {}

@@ -1,1 +1,1 @@
-"""What users write: stages and flows, checked, and stored in the catalog."""
+"""Definitions of flows: their stages, validation, and storage in the catalog."""

@@ -1,4 +1,4 @@
-"""Creating, replacing and dropping flows: the documents, tables and bags involved."""
+"""Creating, replacing and dropping flows, with their documents, tables and bags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
-    """Make a flow, or put it in the place of another, whose states, queues and cursors it takes over."""
+    """Create a flow, or replace one and take over its states, queues and cursors."""
     if not isinstance(flow, Flow):
         raise WrongArgument(f"{shortened(flow)} is not a flow", hint="make one with viewlet.flow.Flow(name)")
     is_there = flow.name in warehouse.catalog.flows
@@ -43,7 +43,7 @@ def create_flow(warehouse: Warehouse, flow: Flow, *, replace: bool) -> None:
 
 
 def _make_views(warehouse: Warehouse, flow: Flow) -> None:
-    """Make the views of a flow, and before them the tables that they may read; what a crash leaves is found again."""
+    """Create the tables of a flow, then the views over them; after a crash, those that exist are reused."""
     with warehouse.store.begin() as transaction:
         _place_tables(warehouse, transaction, flow.name, tables_of(flow))
         transaction.commit({"kind": "create tables", "name": flow.name})
@@ -58,7 +58,7 @@ def _make_views(warehouse: Warehouse, flow: Flow) -> None:
 
 
 def _place_tables(warehouse: Warehouse, transaction: Transaction, flow: str, tables: Sequence[Table]) -> None:
-    """Make the tables of a flow; those that it wrote before stay, with more columns if need be."""
+    """Create the tables of a flow; keep existing ones, adding columns if needed."""
     there = {t.name: t for t in warehouse.catalog.tables.values() if t.flow == flow}
     for table in tables:
         if table.name in there:
@@ -68,7 +68,7 @@ def _place_tables(warehouse: Warehouse, transaction: Transaction, flow: str, tab
 
 
 def _drop_others(warehouse: Warehouse, transaction: Transaction, graph: Graph) -> None:
-    """Drop the tables that a flow wrote before, and writes no more."""
+    """Drop the tables that a flow no longer writes."""
     written = {t.name for t in graph.tables}
     for table in warehouse.catalog.tables.values():
         if table.flow == graph.name and table.name not in written:
@@ -77,7 +77,7 @@ def _drop_others(warehouse: Warehouse, transaction: Transaction, graph: Graph) -
 
 
 def _widen(warehouse: Warehouse, transaction: Transaction, old: Table, new: Table) -> None:
-    """Let a table that is there be as it is declared now."""
+    """Add the new columns of an existing table; refuse other changes."""
     if old == new:
         return
     more = new.fields[len(old.fields) :]
@@ -91,7 +91,7 @@ def _widen(warehouse: Warehouse, transaction: Transaction, old: Table, new: Tabl
 
 
 def _taken_over(warehouse: Warehouse, transaction: Transaction, old: Graph, graph: Graph) -> Control:
-    """The cursors and queues of a flow, for the one that takes its place."""
+    """The cursors and queues of a flow, fitted to the one that replaces it."""
     control = Control.load(graph.name, warehouse.store.snapshot())
     before, now = _columns(old), _columns(graph)
     for flow in control.held:
@@ -111,7 +111,7 @@ def _columns(graph: Graph) -> dict[str, object]:
 
 
 def follow_rewrite(warehouse: Warehouse, transaction: Transaction, table: str) -> None:
-    """Let the flows that read a table go on after it is written anew, where its change feed begins again."""
+    """Move the cursors of flows that read a table past its rewrite, which restarts its change feed."""
     for name in warehouse.catalog.flows_reading(table):
         control, sources = Control.load(name, transaction), warehouse.catalog.flows[name]["sources"]
         for source in (s for s, read in sources.items() if str(read).lower() == table.lower()):

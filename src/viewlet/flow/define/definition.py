@@ -1,4 +1,4 @@
-"""What users write: a flow of named stages, connected by flows of rows (§2 of the paper)."""
+"""The public classes of flows: named stages, connected by flows of rows (§2 of the paper)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from viewlet.sql.schema import read_schema
 Translate = Callable[..., Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["group", "arrow", "row", "rows"]
-"""How a stage is called: for each group, with all groups in Arrow, for each row, or with all rows in Arrow."""
+"""How a stage is called: for each group, with all groups as Arrow, for each row, or with all rows as Arrow."""
 Grouping = Literal["right outer", "full outer"]
 
 
@@ -33,7 +33,7 @@ class Input:
         order_by: str | Sequence[str] = (),
         framing: Framing | None = None,
     ) -> None:
-        """`route_by`: columns (none: one group), ALL, or a function; `order_by`: columns; `framing`: by default, a run."""
+        """`route_by`: columns (none: one group), ALL, or a function; `order_by`: columns; `framing`: None is by run."""
         self.route_by: RouteBy = (
             route_by if isinstance(route_by, Route) or callable(route_by) else arguments.texts("route_by", route_by)
         )
@@ -52,10 +52,10 @@ class Output:
         primary_key: str | Sequence[str] = (),
         every_run: bool = False,
     ) -> None:
-        """`table`: keep the rows as a table; with a primary key, each instead of the one with its key.
+        """`table`: keep the rows as a table; with a primary key, each row replaces the one with its key.
 
-        Rows of a schema with a column `_change_type` may also delete. `every_run`: a run that writes nothing makes an
-        empty increment, where otherwise it makes none.
+        If the schema has a column `_change_type`, rows may also delete. `every_run`: a run that writes nothing adds an
+        empty increment; by default it adds none.
         """
         self.schema, self.table, self.every_run = schema, table, every_run
         self.primary_key = arguments.texts("the primary key of an output", primary_key)
@@ -74,7 +74,7 @@ class State:
         grouping: Grouping = "right outer",
         table: str | None = None,
     ) -> None:
-        """`route_by`: the columns by which a group finds its rows; `grouping`: "full outer" visits all of them.
+        """`route_by`: the columns of a group's key; `grouping`: "full outer" visits all groups that have state.
 
         `table`: its name, by default those of the flow and the stage, with `_` between.
         """
@@ -88,7 +88,7 @@ class State:
 
 @dataclass(frozen=True)
 class SourceDefinition:
-    """A flow that comes from outside: the changes of a table or view, or rows that each run is given."""
+    """A flow from outside: the changes of a table or view, or rows that are passed to each run."""
 
     name: str
     table: str | None
@@ -97,7 +97,7 @@ class SourceDefinition:
 
 @dataclass(frozen=True)
 class StageDefinition:
-    """One stage as it was written."""
+    """One stage as declared."""
 
     name: str
     translate: Translate
@@ -107,14 +107,14 @@ class StageDefinition:
     state: State | None = None
     runnable: Runnable = field(default_factory=all_inputs)
     key: Any = None
-    """The schema of the grouping key, where no column says it."""
+    """The schema of the grouping key, if no columns define it."""
 
 
 class Flow:
     """A dataflow program: sources and stages, connected by named flows; cycles are allowed."""
 
     def __init__(self, name: str, *, backpressure: bool = True) -> None:
-        """`backpressure`: a stage whose outputs all wait to be read is not run while another one can be."""
+        """`backpressure`: a stage whose outputs all wait to be read does not run while another one can."""
         self.name = arguments.text("the name of a flow", name)
         self.backpressure = backpressure
         self.sources: dict[str, SourceDefinition] = {}
@@ -135,7 +135,7 @@ class Flow:
         self.sources[name] = SourceDefinition(arguments.text("the name of a source", name), reads, schema)
 
     def view(self, name: str, query: str) -> None:
-        """Add a view as a stage: a query over tables, also those that the flow writes; its changes are a flow.
+        """Add a view as a stage: a query over tables, including those that the flow writes; its changes are a flow.
 
         It is created, kept fresh and dropped with the flow.
         """
@@ -158,9 +158,9 @@ class Flow:
         `inputs`: for each flow an `Input`, or what to route it by; `outputs`: for each flow an `Output`, or its schema.
         The function returns its output as `{flow: rows}`, or yields `(flow, row)`; the rows of "state" are the
         group's new state. With one output and no state, it may return or yield just rows.
-        `vectorized`: it is called once, with an Arrow table of the keys and one for each flow, whose `_group` says to
-        which key a row belongs. `runnable`: when it runs, and what it reads. `key`: the columns of the key as a schema,
-        if neither a state nor an input routed by columns defines them.
+        `vectorized`: it is called once, with an Arrow table of the keys and one for each flow, whose column `_group` is
+        the number of a row's key. `runnable`: when it runs and what it reads. `key`: the key's columns as a schema, if
+        neither a state nor an input routed by columns defines them.
         """
 
         def add(translate: Function) -> Function:
@@ -176,7 +176,7 @@ class Flow:
     def row_wise(
         self, input: str, outputs: Mapping[str, Any], *, vectorized: bool = False, name: str | None = None
     ) -> Callable[[Function], Function]:
-        """Add a stage that works row by row: it returns or yields rows, and runs with the stage that writes its input.
+        """Add a stage that works row by row: it returns or yields rows, and runs in the stage that writes its input.
 
         With several outputs it returns `{flow: rows}`, or yields `(flow, row)`. `vectorized`: it is called with
         an Arrow table of rows.
@@ -240,7 +240,7 @@ def _outputs(given: Mapping[str, Any]) -> dict[str, Output]:
 
 
 def _function(given: Any) -> Translate:
-    """A function; of a class, or an object of one, its method `translate`."""
+    """The function of a stage; for a class or an object, its method `translate`."""
     made = given() if isinstance(given, type) else given
     function: Translate = getattr(made, "translate", made)
     return function

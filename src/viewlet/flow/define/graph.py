@@ -1,4 +1,4 @@
-"""A flow that is known to be right: who writes and reads each flow of rows, with all columns and keys resolved."""
+"""A validated flow: the writers and readers of each flow of rows, with all columns and keys resolved."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Fields = tuple[Field, ...]
 
 @dataclass(frozen=True)
 class Source:
-    """A flow that comes from outside."""
+    """A flow from outside."""
 
     name: str
     table: str | None
-    """The table or view whose changes it holds; None where each run is given its rows."""
+    """The table or view whose changes it holds; None if rows are passed to each run."""
     fields: Fields
 
 
@@ -65,7 +65,7 @@ class StageState:
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage that can be run."""
+    """A validated stage."""
 
     name: str
     translate: Translate
@@ -82,7 +82,7 @@ class Stage:
 
     @property
     def written_fields(self) -> dict[str, Fields]:
-        """The columns of what it writes: of its outputs, and of its state."""
+        """The columns of its outputs and of its state."""
         fields = {o.flow: o.fields for o in self.outputs}
         return fields if self.state is None else {**fields, STATE: self.state.table.fields}
 
@@ -95,22 +95,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class Graph:
-    """Sources and stages, in the order of their definition."""
+    """Sources and stages, in the order of definition."""
 
     name: str
     sources: Mapping[str, Source]
     stages: Mapping[str, Stage]
     backpressure: bool
     views: tuple[str, ...] = ()
-    """The views that come and go with it."""
+    """The views that are created and dropped with it."""
 
     @cached_property
     def scheduled(self) -> dict[str, Stage]:
-        """The stages that run by themselves; the others are pipelined into what writes their input."""
+        """The stages that the scheduler runs; the others are pipelined into the writers of their input."""
         return {name: stage for name, stage in self.stages.items() if not stage.is_row_wise}
 
     def consumers(self, flow: str) -> list[Stage]:
-        """The scheduled stages that read a flow, each with cursors of its own."""
+        """The scheduled stages that read a flow, each with its own queue."""
         return [s for s in self.scheduled.values() if any(i.flow == flow for i in s.inputs)]
 
     def pipelined(self, flow: str) -> list[Stage]:
@@ -118,9 +118,9 @@ class Graph:
         return [s for s in self.stages.values() if s.is_row_wise and s.inputs[0].flow == flow]
 
     def written_by(self, stage: Stage) -> list[str]:
-        """The flows that a run of a stage writes, with all that is pipelined into it."""
+        """The flows that a run of a stage writes, including those of stages pipelined into it."""
         found = [o.flow for o in stage.outputs]
-        for flow in found:  # grows meanwhile
+        for flow in found:  # grows during the loop
             found += [o.flow for more in self.pipelined(flow) for o in more.outputs]
         return found
 
@@ -151,7 +151,7 @@ class Graph:
 
 
 def resolve(flow: Flow, schemas: Mapping[str, Fields]) -> Graph:
-    """Check a flow against the tables and views that there are."""
+    """Validate a flow against the existing tables and views."""
     _check_name(f"flow {flow.name}", flow.name)
     sources = {name: Source(name, s.table, _source_fields(flow, name, schemas)) for name, s in flow.sources.items()}
     written = _written(flow, sources)
@@ -162,7 +162,7 @@ def resolve(flow: Flow, schemas: Mapping[str, Fields]) -> Graph:
 
 
 def tables_of(flow: Flow) -> list[Table]:
-    """The tables that a flow writes, whatever it reads."""
+    """The tables that a flow writes, known without its sources."""
     found = []
     for made in flow.stages.values():
         fields = {name: read_schema(f"{flow.name}.{name}", how.schema).fields for name, how in made.outputs.items()}
@@ -188,7 +188,7 @@ def _source_fields(flow: Flow, name: str, schemas: Mapping[str, Fields]) -> Fiel
 
 
 def _written(flow: Flow, sources: Mapping[str, Source]) -> dict[str, Fields]:
-    """The columns of every flow of rows; each has one writer."""
+    """The columns of every flow of rows; raise if one has two writers."""
     found = {name: source.fields for name, source in sources.items()}
     for stage in flow.stages.values():
         for name, output in stage.outputs.items():
@@ -247,7 +247,7 @@ def _state(flow: str, made: StageDefinition, where: str) -> StageState | None:
 
 
 def _key(where: str, made: StageDefinition, inputs: Iterable[StageInput], state: StageState | None) -> Fields:
-    """The columns that tell groups apart: those of the state, of the first input routed by columns, or as declared."""
+    """The columns of the grouping key: as declared, or those of the state, or of the first input routed by columns."""
     if made.key is not None:
         return read_schema(f"the key of {made.name}", made.key).fields
     if state is not None:
@@ -259,7 +259,7 @@ def _key(where: str, made: StageDefinition, inputs: Iterable[StageInput], state:
 
 
 def _check_keys(where: str, stage: Stage) -> None:
-    """Every input that is routed by columns has the columns of a key, and their types."""
+    """Refuse inputs whose routing columns do not have the types of the key."""
     wanted = [f.type for f in stage.key]
     for routed in stage.inputs:
         if stage.is_row_wise or not isinstance(routed.route_by, tuple):
@@ -285,7 +285,7 @@ def _check_name(where: str, name: str) -> None:
 
 
 def _check_graph(graph: Graph, written: Iterable[str]) -> None:
-    """Every flow is read or kept, and no row-wise stages feed each other in a circle."""
+    """Refuse flows that are neither read nor kept, tables written twice, and cycles of row-wise stages."""
     for flow in written:
         if flow not in graph.kept and not graph.consumers(flow) and not graph.pipelined(flow):
             raise FlowError(
@@ -305,7 +305,7 @@ def _check_graph(graph: Graph, written: Iterable[str]) -> None:
 
 
 def _circles(graph: Graph, name: str, above: tuple[str, ...]) -> bool:
-    """Whether a row-wise stage reaches one that is above it, through row-wise stages alone."""
+    """Whether a row-wise stage reaches one above it through row-wise stages only."""
     if name in above:
         return True
     outputs = graph.stages[name].outputs

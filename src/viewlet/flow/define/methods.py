@@ -45,10 +45,10 @@ class FlowMethods:
     ) -> dict[str, int]:
         """Run a flow until no stage is runnable; return how often each stage ran. Each run of a stage is an epoch.
 
-        `inputs`: rows for sources that have no table, an increment each. `runs`: stop after so many runs, and resume
-        the next time. `rounds`: how often a stage of a cycle may run; `seconds`: the time limit. Beyond these it raises
-        `FlowUnfinished`; committed runs stay. `at_once`: translate so many independent stages at once, in threads;
-        the order of runs and their results stay the same.
+        `inputs`: rows for sources that have no table, an increment each. `runs`: the number of runs after which to
+        stop; the next call resumes. `rounds`: how often a stage of a cycle may run; `seconds`: the time limit. Beyond
+        these it raises `FlowUnfinished`; committed runs stay. `at_once`: how many independent stages to translate
+        concurrently, in threads; the order of runs and their results stay the same.
         """
         from viewlet.flow.define.stored import load_graph
         from viewlet.flow.execute.run import Bounds, run_flow

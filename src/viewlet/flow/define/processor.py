@@ -1,7 +1,7 @@
 """A `StatefulProcessor` of Spark's as a stage: the same methods, called for the rows of an increment.
 
-What it keeps by value, list and map states and its timers are rows of the stage's table, with values as JSON. A run is
-what a micro-batch is in Spark: first the rows of every key, then the timers that are due.
+Its value, list and map states and its timers are rows of the stage's table, with values as JSON. A run corresponds to a
+micro-batch in Spark: first the rows of every key, then the timers that are due.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from viewlet.flow.define.processor_states import Handle, States, TimerInfo, Time
 
 TimeMode = Literal["none", "processing time", "event time"]
 COLUMNS = "kind STRING, variable STRING, position BIGINT, item STRING, value STRING, expires_ms BIGINT"
-"""What the table of the stage has beside the key: a row for each value, element, entry and timer."""
+"""The columns of the stage's table after the key; it has a row for each value, element, entry and timer."""
 Key = tuple[Any, ...]
 
 
 @dataclass
 class ProcessorStage:
-    """Calls a processor; what a vectorized stage is."""
+    """Calls a processor as a vectorized stage."""
 
     processor: Any
     input: str
@@ -65,7 +65,7 @@ class ProcessorStage:
         processor.close()
 
     def _expire(self, processor: Any, handle: Handle, states: States) -> Iterator[Any]:
-        """Let the timers that are due expire, the earliest first; those that they register wait for the next run."""
+        """Expire the timers that are due, earliest first; timers that they register wait for the next run."""
         due = states.watermark if self.time_mode == "event time" else states.now
         for at, key in sorted(states.timers(), key=lambda timer: timer[0]):
             if at <= due and at in states.of(key).timers:
@@ -74,7 +74,7 @@ class ProcessorStage:
                 yield from _listed(processor.handleExpiredTimer(key, self._times(states), TimerInfo(at)))
 
     def _advance(self, states: States, groups: Iterable[list[dict[str, Any]]]) -> None:
-        """Move the watermark on with the rows of a run."""
+        """Advance the watermark by the rows of a run."""
         if self.event_time is not None:
             times = [row[self.event_time] for rows in groups for row in rows if row[self.event_time] is not None]
             seen = max((_milliseconds(at) for at in times), default=0) - self.delay // dt.timedelta(milliseconds=1)
@@ -92,7 +92,7 @@ def _by_group(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
 
 
 def _as_rows(rows: list[dict[str, Any]]) -> list[Any]:
-    """Rows as Spark gives them, where the processor is Spark's; else with their columns as attributes."""
+    """Spark's `Row`s if PySpark is loaded; otherwise dicts whose columns are attributes, too."""
     spark = sys.modules.get("pyspark.sql.types")
     return [_NamedRow(row) if spark is None else spark.Row(**row) for row in rows]
 

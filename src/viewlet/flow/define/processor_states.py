@@ -1,4 +1,4 @@
-"""The states of a `StatefulProcessor`: values, lists, maps and timers by key, with times at which they expire."""
+"""The states of a `StatefulProcessor`: values, lists, maps and timers by key, with their expiry times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class TimerValues:
-    """What time it is, as Spark's class of that name tells it."""
+    """The processing time and the watermark, with the interface of Spark's class of that name."""
 
     processing: int
     watermark: int
@@ -42,7 +42,7 @@ class TimerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """A value, and when it is no more."""
+    """A value and its expiry time."""
 
     value: Value
     expires: int | None
@@ -50,7 +50,7 @@ class Expiring:
 
 @dataclass(slots=True)
 class Variables:
-    """What one key has."""
+    """The variables and timers of one key."""
 
     values: dict[str, Expiring] = field(default_factory=dict)
     lists: dict[str, list[Expiring]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Variables:
 
 @dataclass
 class States:
-    """What all keys of a run have, and what time it is."""
+    """The variables of all keys of a run, and its time."""
 
     now: int
     watermark: int = 0
@@ -68,7 +68,7 @@ class States:
 
     @staticmethod
     def read(names: Sequence[Key], rows: Iterable[dict[str, Any]], now: int) -> States:
-        """The states of a run, from rows of its table; what has expired is left out."""
+        """Decode the states of a run from rows of its table, without those that have expired."""
         states = States(now)
         ordered = sorted(rows, key=lambda row: (row["variable"] or "", row["position"] or 0))
         for row in ordered:
@@ -85,7 +85,7 @@ class States:
         return [(at, key) for key, found in self.keys.items() for at in found.timers]
 
     def rows(self, key_names: Sequence[str]) -> list[dict[str, Any]]:
-        """The rows of the table that keep it all."""
+        """Encode all states as rows of the table."""
         found = [
             {**dict(zip(key_names, key, strict=True)), **row} for key, has in self.keys.items() for row in _rows_of(has)
         ]
@@ -142,7 +142,7 @@ def _encoded(value: Value) -> str:
 
 
 def _tagged(value: Any) -> Any:
-    """What JSON has no form for, as an object that says what it is."""
+    """A value that JSON cannot represent, as an object tagged with its type."""
     match value:
         case Decimal():
             return {"$decimal": str(value)}
@@ -176,7 +176,7 @@ def _untagged(found: dict[str, Any]) -> Any:
 
 
 class Handle:
-    """What a processor gets its states from; they are those of whichever key is being processed."""
+    """The handle from which a processor gets its states, those of the key being processed."""
 
     def __init__(self, states: States) -> None:
         self.states = states

@@ -1,4 +1,4 @@
-"""A flow as a document of the catalog: what it reads and writes as JSON, its functions pickled."""
+"""Flows as documents of the catalog: what they read and write as JSON, their functions pickled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VERSION = 1
 
 
 def flow_document(graph: Graph) -> dict[str, Any]:
-    """Everything that running the flow needs. Code of a module is kept by its name, everything else by value."""
+    """Everything needed to run the flow. Code of modules is stored by name, other code by value."""
     return {
         "version": VERSION,
         "sources": {name: source.table for name, source in graph.sources.items()},
@@ -29,7 +29,7 @@ def flow_document(graph: Graph) -> dict[str, Any]:
 
 
 def find_document(warehouse: Warehouse, name: str) -> tuple[str, Mapping[str, Any]]:
-    """The document of a flow, with the flow's own spelling of its name."""
+    """The document of a flow, and its name as declared."""
     flows = warehouse.catalog.flows
     known = next((flow for flow in flows if flow.lower() == str(name).lower()), None)
     if known is None:

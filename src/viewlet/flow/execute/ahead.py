@@ -1,8 +1,8 @@
-"""Independent stages at once: runs are translated ahead of their turn.
+"""Running independent stages concurrently, by translating runs ahead of their turn.
 
-What a run translates depends on the increments that it reads and on the state of its stage, which no other run changes.
-So what a thread has translated ahead is what the stage's next run would translate, if it reads the same increments;
-else it is thrown away, for that run changes the state. The order of runs, and all that they write, are those of one run after the other.
+A translation depends only on the increments that the run reads and on the state of its stage, which no other stage
+changes. So a translation made ahead is that of the stage's next run if this reads the same increments; otherwise it is
+discarded. The order of runs, and everything they write, are the same as without concurrency.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from viewlet.flow.execute.translate import Translated
 from viewlet.flow.increments.connector import Piece
 
 Pieces = Mapping[str, Sequence[Piece]]
-"""The increments that a run reads, by where they are."""
+"""The locations of the increments that a run reads, by flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run was translated, and how many rows were sent to tasks, and back."""
+    """Where a run was translated, and how many rows went to tasks and back."""
 
     engine: str
     moved: Mapping[str, int] | None = None
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a run translated: where, from how many rows of each input, to what."""
+    """A finished translation: where it ran, how many rows of each input it read, and the result."""
 
     place: Place
     read: dict[str, int]
@@ -45,7 +45,7 @@ Translate = Callable[[Stage, Pieces], Done]
 
 
 class Ahead:
-    """Translations, some of them under way."""
+    """Translations in progress or done, by stage."""
 
     def __init__(self, threads: int, translate: Translate) -> None:
         self._translate = translate
@@ -54,14 +54,14 @@ class Ahead:
         self._begun: dict[str, tuple[Pieces, Future[Done]]] = {}
 
     def begin(self, turns: Sequence[Turn], pieces: Callable[[Turn], Pieces]) -> None:
-        """Begin with the turns that come next, as far as there are threads."""
+        """Start translating the next turns, as many as there are threads."""
         for turn in turns[: self._most]:
             name, wanted = turn.stage.name, pieces(turn)
             if self._threads is not None and not self._has(name, wanted):
                 self._begun[name] = wanted, self._threads.submit(self._translate, turn.stage, wanted)
 
     def take(self, stage: Stage, wanted: Pieces) -> Done:
-        """What a run translates: what was begun, or now."""
+        """The translation of a run: the one started ahead, if it reads the same increments, or a new one."""
         begun, done = self._begun.pop(stage.name, (None, None))
         return done.result() if done is not None and begun == wanted else self._translate(stage, wanted)
 
@@ -69,6 +69,6 @@ class Ahead:
         return name in self._begun and self._begun[name][0] == wanted
 
     def close(self) -> None:
-        """Let go of what is left over."""
+        """Cancel translations that are not needed."""
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)

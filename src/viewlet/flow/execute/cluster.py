@@ -1,11 +1,10 @@
-"""A run of a stage on Spark: its groups are cut into shares, and each task translates one (§4.5).
+"""A run of a stage on Spark: its groups are split into shares, and each task translates one (§4.5).
 
-State is not moved: it is sorted by the hash of the routing key, and a task opens its runs where they are and looks up
-the rows of its own groups. Out go the rows of the increment, each flow by itself; back come the rows that the stage
-writes, of its state only those that differ. A share is some groups that follow each other, with about as many rows of
-input and state as every other one: partitions are made anew for each run, so that skew does not last, and since runs
-know nothing of them, that moves nothing either. The groups keep their order: both engines write the same rows, in the
-same order.
+State is not moved: it is sorted by the hash of the routing key, and a task opens its runs in place and looks up the
+rows of its groups. The driver sends the rows of the increments; tasks return the rows that the stage writes and, of
+its state, only those that change. A share is a range of consecutive groups; all shares have about the same number of
+rows of input and state. Shares are computed for each run, so that skew does not persist; stored runs do not depend on
+them. Groups keep their order, so both engines write the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class OpenedState:
 
 @dataclass(frozen=True)
 class Task:
-    """A function for `mapInArrow`: shares in, what was written for them out."""
+    """A function for `mapInArrow` that translates shares."""
 
     where: str
     stage: Stage
@@ -83,7 +82,7 @@ class Task:
 
 
 def can_share(stage: Stage) -> bool:
-    """Whether the groups of a stage can be apart: its state is found by key, and no clock is common to them."""
+    """Whether the groups of a stage can be distributed: its state is looked up by key, and they share no clock."""
     keeps_time = getattr(stage.translate, "keeps_time", False)
     return bool(stage.key) and not keeps_time and (stage.state is None or bool(stage.state.route_by))
 
@@ -91,7 +90,7 @@ def can_share(stage: Stage) -> bool:
 def translate_on_spark(
     warehouse: Warehouse, where: str, stage: Stage, read: dict[str, Rows], snapshot: Snapshot
 ) -> tuple[Translated, dict[str, int]]:
-    """Run a stage on Spark; how many rows were sent to tasks, and back."""
+    """Translate a run on Spark; also return how many rows went to tasks and back."""
     from viewlet.spark.session.children import active
 
     state = stage.state
@@ -125,7 +124,7 @@ def _run(spark: SparkSession, where: str, task: Task, shares: list[bytes]) -> li
 
 
 def cut(rows: Positions, parts: int) -> list[tuple[int, int]]:
-    """Stretches of groups with about as many rows each, as near as whole groups come; a call counts as a row, too."""
+    """Split groups into ranges of about equal numbers of rows; each call counts as another row."""
     ends = np.concatenate([[0], (rows + 1).cumsum()])
     wanted = np.linspace(0, ends[-1], parts + 1)[1:-1]
     above = np.searchsorted(ends, wanted)
@@ -154,7 +153,7 @@ def _unpacked(stage: Stage, share: dict[str, Any]) -> Groups:
 
 
 def _together(stage: Stage, done: list[dict[str, Any]]) -> Translated:
-    """What all shares wrote, in their order."""
+    """The results of all shares, in order."""
     written = {
         flow: Rows.concat([Rows.empty(types_of(fields)), *(unpack(share["written"][flow]) for share in done)])
         for flow, fields in stage.written_fields.items()

@@ -1,7 +1,7 @@
-"""What a flow remembers between its runs: cursors, queues, run counts, the states of framing and runnable functions.
+"""The state of a flow between runs: cursors, queues, run counts, the states of framing and runnable functions.
 
-It is a bag of small documents, one for each stage, flow and increment; a run commits those that it changed, with its
-outputs. So a run costs the same, however many increments wait.
+It is stored as a bag of small documents, one for each stage, flow and increment. A run commits those that it changed,
+with its outputs, so its cost does not depend on how many increments wait.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ TYPES = {"part": pa.string(), "document": pa.string()}
 
 
 class Bags(Protocol):
-    """Where bags are read: a snapshot, or a transaction."""
+    """A snapshot or a transaction, from which bags are read."""
 
     def contents(self, bag: str) -> Contents: ...
 
 
 def as_json(what: str, value: Any) -> Any:
-    """A value as it is after it was stored, so that functions see the same whether or not it was in between."""
+    """A value after a round trip through JSON, so that functions see the same whether or not it was stored."""
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
@@ -45,46 +45,46 @@ def control_bag(flow: str) -> str:
 
 
 def chunk_bag(flow: str, name: str, number: int) -> str:
-    """The bag that holds what one run wrote to a flow."""
+    """The bag of the rows that one run wrote to a flow."""
     return f"{flow}.flow_{name}.{number}"
 
 
 @dataclass(slots=True)
 class StageControl:
-    """When a stage ran, what waits for it, and what its runnable function remembers."""
+    """A stage's run count, queues, and the state of its runnable function."""
 
     runs: int = 0
     since: int | None = None
-    """The turn of the scheduler at which it became runnable; None where it is not."""
+    """The turn of the scheduler at which it became runnable; None if it is not."""
     connectors: dict[str, Connector] = field(default_factory=dict)
     runnable_state: Any = None
 
 
 @dataclass(slots=True)
 class Control:
-    """A flow between two runs."""
+    """The state of a flow between two runs."""
 
     turn: int = 0
-    """How often the scheduler has chosen."""
+    """The number of the scheduler's choices so far."""
     cursors: dict[str, int | None] = field(default_factory=dict)
     """The epoch up to which the changes of each source were read; None before the first."""
     stages: dict[str, StageControl] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
-    """How many chunks each flow has had."""
+    """How many chunks each flow has had so far."""
     held: dict[str, set[int]] = field(default_factory=dict)
     """The chunks of each flow that are stored."""
     stored: dict[str, str] = field(default_factory=dict)
-    """The documents as they were read or committed last."""
+    """The documents as last read or committed."""
 
     @staticmethod
     def of(graph: Graph) -> Control:
-        """A flow that has not run."""
+        """The state of a flow that has not run."""
         made = Control()
         made.fit(graph)
         return made
 
     def fit(self, graph: Graph) -> None:
-        """Have a place for every source and stage of a graph, and for no other one."""
+        """Add missing sources, stages and queues of a graph and remove others."""
         self.cursors = {name: self.cursors.get(name) for name in graph.sources}
         self.stages = {name: self.stages.get(name, StageControl()) for name in graph.scheduled}
         for name, stage in graph.scheduled.items():
@@ -92,14 +92,14 @@ class Control:
             self.stages[name].connectors = {i.flow: known.get(i.flow, Connector()) for i in stage.inputs}
 
     def new_chunk(self, flow: str) -> int:
-        """The number of a chunk that is about to be written."""
+        """Allocate the number of a new chunk."""
         number = self.written.get(flow, 0)
         self.written[flow] = number + 1
         self.held.setdefault(flow, set()).add(number)
         return number
 
     def referenced(self) -> dict[str, set[int]]:
-        """The chunks of each flow that some consumer has yet to remove."""
+        """The chunks of each flow that some consumer has not removed yet."""
         found: dict[str, set[int]] = {}
         for stage in self.stages.values():
             for flow, connector in stage.connectors.items():
@@ -116,7 +116,7 @@ class Control:
         self.held = needed
 
     def documents(self) -> dict[str, str]:
-        """What is stored, by part."""
+        """The documents to store, by part."""
         parts: dict[str, Any] = {"schedule": [self.turn, self.cursors]}
         parts |= {f"flow/{flow}": count for flow, count in self.written.items()}
         for name, stage in self.stages.items():
@@ -130,7 +130,7 @@ class Control:
         return {part: json.dumps(document) for part, document in parts.items()}
 
     def save(self, flow: str, transaction: Transaction) -> None:
-        """Write what has changed since it was read."""
+        """Write the documents that have changed."""
         now = self.documents()
         gone = [(p, d, -1) for p, d in self.stored.items() if now.get(p) != d]
         come = [(p, d, 1) for p, d in now.items() if self.stored.get(p) != d]
@@ -141,7 +141,7 @@ class Control:
 
     @staticmethod
     def load(flow: str, bags: Bags) -> Control:
-        """A flow as its last run left it."""
+        """The stored state of a flow."""
         rows = bags.contents(control_bag(flow)).consolidated()
         made = Control()
         made.stored = dict(zip(rows["part"].to_pylist(), rows["document"].to_pylist(), strict=True))

@@ -1,4 +1,4 @@
-"""What one run writes: chunks of flows, the output of pipelined stages, tables. Nothing is visible before `commit`."""
+"""The writes of one run: chunks of flows, output of pipelined stages, tables. Nothing is visible before `commit`."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 Chunk = tuple[str, int]
-"""A flow, and the number of what one run wrote to it."""
+"""A flow and the number of a chunk."""
 _GONE = pa.array(["delete", "update_preimage"])
 
 
 class Effects:
-    """Collects what one run of a stage, or one reading of the sources, writes."""
+    """Collects the writes of one run of a stage, or of one reading of the sources."""
 
     def __init__(self, graph: Graph, control: Control, snapshot: Snapshot) -> None:
         self._graph, self._control, self._snapshot = graph, control, snapshot
         self._tables: dict[str, TableChanges] = {}
         self._fields: dict[str, Fields] = {}
-        """The columns of the flows that were written."""
+        """The columns of the flows written."""
         self.chunks: dict[Chunk, Rows] = {}
-        """What was written for consumers to read."""
+        """The rows written for consumers."""
         self.rows: dict[str, int] = {}
-        """How many rows were written to each flow."""
+        """The number of rows written to each flow."""
 
     def write(self, flow: str, rows: Rows, fields: Fields, key: int, *, every_run: bool = False) -> None:
-        """Write an increment to a flow, and run what is pipelined after it; `key` is what it is framed by, unless said."""
+        """Write rows to a flow and run the stages pipelined into it; `key`: the default framing key."""
         if not len(rows) and not every_run:
             return
         self.rows[flow] = self.rows.get(flow, 0) + len(rows)
@@ -61,12 +61,12 @@ class Effects:
             self.write_all(stage, written, key)
 
     def write_all(self, stage: Stage, written: Mapping[str, Rows], key: int) -> None:
-        """Write what a stage gave for its outputs."""
+        """Write the outputs of a stage."""
         for output in stage.outputs:
             self.write(output.flow, written[output.flow], output.fields, key, every_run=output.every_run)
 
     def changes(self, table: Table) -> TableChanges:
-        """What the run changes in a table."""
+        """The changes of a table."""
         if table.name not in self._tables:
             index = None if table.index is None else self._snapshot.contents(table.index)
             self._tables[table.name] = TableChanges(table, index)
@@ -88,7 +88,7 @@ class Effects:
     def commit(
         self, warehouse: Warehouse, record: Mapping[str, Any], written: Mapping[str, int], started: float
     ) -> int:
-        """Commit everything that the run wrote, with the flow's cursors and the views that read its tables."""
+        """Commit all writes, with the flow's cursors, and refresh the views that read its tables; return the epoch."""
 
         def also(transaction: Transaction) -> dict[str, Any]:
             self._control.forget_removed(self._graph.name, transaction)
@@ -102,7 +102,7 @@ class Effects:
             return commit_epoch(warehouse, changed, also)
 
     def _append_held(self, transaction: Transaction) -> None:
-        """Store the chunks that somebody has yet to read; what came and was read in this very run is never written."""
+        """Store the chunks that consumers have not read yet; those read in this very run are never written."""
         for (flow, number), rows in self.chunks.items():
             if number in self._control.held.get(flow, ()):
                 position, layout = _chunk_layout(self._fields[flow])
@@ -111,21 +111,21 @@ class Effects:
 
 
 def _chunk_layout(fields: Fields) -> tuple[str, Layout]:
-    """What a chunk's column of positions is called, and its layout."""
+    """The name of a chunk's column of positions, and the chunk's layout."""
     names = tuple(f.name for f in fields)
     position = free_name("_position", names)
     return position, Layout(columns=(*names, position), key=(position,), form="table")
 
 
 def pieces_of(decision: Decision, control: StageControl) -> dict[str, list[Piece]]:
-    """Where the increments are that a run reads."""
+    """The locations of the increments that a run reads."""
     return {flow: control.connectors[flow].complete[decision.skip.get(flow, 0)].pieces for flow in decision.read}
 
 
 def read_pieces(
     graph: str, stage: Stage, pieces: Mapping[str, Sequence[Piece]], bags: Bags, fresh: Mapping[Chunk, Rows]
 ) -> dict[str, Rows]:
-    """The rows of increments, in the order in which they were written; `fresh` chunks are at hand."""
+    """The rows of increments, in the order written; `fresh` chunks are still in memory."""
     read = {}
     for reading in (i for i in stage.inputs if i.flow in pieces):
         parts = []
@@ -139,14 +139,14 @@ def read_pieces(
 
 
 def _stored_chunk(found: Contents, fields: Fields) -> Rows:
-    """A chunk as it was written."""
+    """The rows of a chunk in the order written."""
     position, _ = _chunk_layout(fields)
     rows = found.scan()
     return rows.take(np.argsort(rows[position].to_numpy(), kind="stable")).select([f.name for f in fields])
 
 
 def take_inputs(decision: Decision, control: StageControl) -> None:
-    """Mark the increments that a run has read, and remove those that it is done with."""
+    """Mark the increments that a run has read, and remove those that it no longer needs."""
     for name, count in decision.skip.items():
         control.connectors[name].remove(count)
     for name in decision.read:
@@ -156,7 +156,7 @@ def take_inputs(decision: Decision, control: StageControl) -> None:
 
 
 def change_table(changes: TableChanges, rows: Rows) -> None:
-    """Apply the rows of a flow to the table that it is kept as: with a key, the last row of each key decides."""
+    """Apply the rows of a flow to its table; with a key, the last row of each key wins."""
     table, latest = changes.table, _last(rows, changes.table)
     if CHANGE_TYPE.name not in rows.names:
         (changes.upsert if table.primary_key else changes.insert)(latest)
@@ -175,7 +175,7 @@ def change_table(changes: TableChanges, rows: Rows) -> None:
 
 
 def _last(rows: Rows, table: Table) -> Rows:
-    """The last row of each primary key; all rows where there is none."""
+    """The last row of each primary key; all rows if there is no key."""
     if not table.primary_key or len(rows) < 2:
         return rows
     backward = rows.take(np.arange(len(rows) - 1, -1, -1))

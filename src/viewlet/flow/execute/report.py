@@ -1,4 +1,4 @@
-"""Status and trace of a flow: what is queued where, and what ran when and why. No user code runs for them."""
+"""Status and trace of a flow: what is queued, and what ran when and why. They run no user code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def status(warehouse: Warehouse, name: str) -> dict[str, Any]:
-    """How often each stage ran, what waits for it, how far sources were read, and how large the tables are."""
+    """The run count and queues of each stage, the cursors of sources, and the sizes of tables."""
     known, document = find_document(warehouse, name)
     snapshot = warehouse.store.snapshot()
     control = Control.load(known, snapshot)
@@ -31,25 +31,25 @@ def status(warehouse: Warehouse, name: str) -> dict[str, Any]:
 
 
 def trace(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
-    """The runs of a flow that are kept in the warehouse's history, oldest first."""
+    """The runs of a flow in the warehouse's history, oldest first."""
     known, _ = find_document(warehouse, name)
     runs = [r for r in warehouse.store.history() if r.get("kind") == "flow" and r["name"] == known]
     return [step for run in runs for step in _steps(run)]
 
 
 def _steps(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A commit as what happened in it: the sources may have been read, then a stage ran."""
+    """The steps of a commit: possibly a reading of the sources, then the run of a stage."""
     if arrived := run.pop(ARRIVED, None):
         commit = {name: value for name, value in run.items() if name not in _OF_STAGES}
         yield {**commit, "stage": SOURCES, "read": {}, "written": arrived, "why": NEWS, "ms": 0.0}
     yield run
 
 
-_OF_STAGES = ("translated_on", "moved")  # what the record of a commit says of its stage alone
+_OF_STAGES = ("translated_on", "moved")  # fields of a record that concern only its stage
 
 
 def summary_text(flows: Sequence[dict[str, Any]]) -> str:
-    """A line for each of some flows: its stages, their runs, and the increments that wait."""
+    """A line for each flow: its stages, their runs, and the waiting increments."""
     rows = [
         [
             found["name"],
@@ -82,7 +82,7 @@ def _waiting(stage: dict[str, Any]) -> str:
 
 
 def trace_text(runs: Sequence[dict[str, Any]]) -> str:
-    """A line for each run: what it read and wrote, how long it took, and why it was its turn."""
+    """A line for each run: what it read and wrote, how long it took, and why it was scheduled."""
     rows = [
         [r["epoch"], r["stage"], _counts(r["read"]), _counts(r["written"]), duration(r["ms"]), r["why"]] for r in runs
     ]
@@ -94,7 +94,7 @@ def _counts(rows: dict[str, int]) -> str:
 
 
 def trace_plot(runs: Sequence[dict[str, Any]], width: int = 100) -> str:
-    """A line for each stage with a mark for each run, the last ones to the right; the heavier, the longer it took."""
+    """A line for each stage with a mark for each run, the latest at the right; heavier marks took longer."""
     shown = runs[-width:]
     longest = max((r["ms"] for r in shown), default=0) or 1
     names = list(dict.fromkeys(r["stage"] for r in shown))

@@ -1,8 +1,8 @@
 """Running a flow: sources are read, then stages run, one after the other; each run is one commit (§4.1, §4.3).
 
-A commit holds what the run wrote, the state of its stage, all cursors and the scheduler's own state. So a flow that is
-stopped anywhere goes on from its last whole run, and no row is read twice or lost. What the sources bring is committed
-with the run that follows, so that an increment which is read at once is never written to disk.
+A commit holds the output of the run, the state of its stage, all cursors and the scheduler's state. So an interrupted
+flow resumes after its last complete run, and no row is read twice or lost. New rows of the sources are committed with
+the next run, so that an increment which is read at once is never written to disk.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("viewlet")
 Given = Mapping[str, pa.Table]
-"""The rows that a call brings for sources without a table."""
+"""The rows passed to a call, for sources without a table."""
 ROUNDS = 10_000
 _ROW_BY_ROW = 10
-"""How many times more a row costs where Python handles each, for the choice of an engine."""
+"""How many times more a row costs if Python handles rows one by one, for the choice of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far a flow may go on."""
+    """The limits of a call."""
 
     runs: int | None = None
-    """So many runs; there may be more to do."""
+    """The number of runs after which to stop, even if stages are runnable."""
     rounds: int = ROUNDS
-    """So many runs of any stage that is part of a cycle, and so many readings of the sources; more are an error."""
+    """The limit on runs of a stage in a cycle, and on readings of the sources; exceeding it is an error."""
     seconds: float | None = None
-    """So long; more is an error."""
+    """The time limit; exceeding it is an error."""
     at_once: int = 1
-    """So many stages are translated at once, in threads."""
+    """How many stages are translated concurrently, in threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What the sources brought, and has yet to be committed: with the next run, or by itself."""
+    """New rows of the sources that are not committed yet: the next run commits them, or a commit of their own."""
 
     effects: Effects
     rows: Mapping[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Arrived:
 
 @dataclass
 class Running:
-    """A flow at work."""
+    """A running flow."""
 
     warehouse: Warehouse
     graph: Graph
@@ -79,14 +79,14 @@ class Running:
     counts: Counter[str] = field(default_factory=Counter)
     """How often each stage ran."""
     readings: int = 0
-    """How often sources had anything new."""
+    """How often sources had new rows."""
     arrived: Arrived | None = None
-    """What the sources brought, until it is committed."""
+    """New rows of the sources, until they are committed."""
     fresh: Mapping[Chunk, Rows] = field(default_factory=dict)
-    """What was written last, as it is in memory."""
+    """The chunks written last, still in memory."""
 
     def go(self, given: Given) -> dict[str, int]:
-        """Read what is new and run until nothing is runnable; how often each stage ran."""
+        """Read the sources and run until nothing is runnable; return how often each stage ran."""
         self._read_sources(given)
         ahead = Ahead(self.threads, self._translate)
         try:
@@ -110,7 +110,7 @@ class Running:
                 return
 
     def _keep_given(self, given: Given) -> None:
-        """Take in what was given although the first run failed, as if it had been given before it."""
+        """After a failed first run, commit the rows that were passed, as if the call had only done that."""
         if self.arrived is not None:
             self.readings = 0
             self.control = Control.load(self.graph.name, self.warehouse.store.snapshot())
@@ -118,7 +118,7 @@ class Running:
             self._commit_arrived()
 
     def _commit_arrived(self) -> None:
-        """Commit what the sources brought, where no run has."""
+        """Commit new rows of the sources, if no run has."""
         if self.arrived is not None:
             arrived, self.arrived = self.arrived, None
             record = {"stage": SOURCES, "read": {}, "why": NEWS}
@@ -126,7 +126,7 @@ class Running:
 
     @property
     def threads(self) -> int:
-        """How many stages are translated at once: in process, for a job of Spark's has all cores already."""
+        """How many stages are translated concurrently: one on Spark, as a job uses all cores already."""
         return 1 if self.warehouse.engine == "spark" else self.bounds.at_once
 
     def _pieces(self, turn: Turn) -> Pieces:
@@ -149,7 +149,7 @@ class Running:
             )
 
     def _refuse_feeding_itself(self) -> None:
-        """The sources change while the flow runs only if what it writes reaches them, through tables and views."""
+        """Refuse endless readings: sources change during a run only if the flow's own output reaches them."""
         self.readings += 1
         if self.readings > self.bounds.rounds:
             raise FlowUnfinished(
@@ -159,7 +159,7 @@ class Running:
             )
 
     def _read_sources(self, given: Given) -> bool:
-        """Take in what has changed since the last time, and what is given; whether there was anything."""
+        """Read the changes of the sources since the last time, and the rows passed; return whether there were any."""
         started = time.perf_counter()
         store = self.warehouse.store
         effects = Effects(self.graph, self.control, store.snapshot())
@@ -175,7 +175,7 @@ class Running:
         return True
 
     def _news(self, source: Source, given: pa.Table | None) -> list[tuple[int, Rows]]:
-        """The increments that a source has for its readers, with their epochs."""
+        """The new increments of a source, with their epochs."""
         store, control = self.warehouse.store, self.control
         if source.table is None:
             return [] if given is None else [(store.epoch + 1, Rows.of(given))]
@@ -217,7 +217,7 @@ class Running:
     def _translate(self, stage: Stage, pieces: Pieces) -> Done:
         """Call a stage's function for all groups of some increments, in process or on Spark."""
         where, fresh = f"stage {stage.name} of flow {self.graph.name}", self.fresh
-        snapshot = self.warehouse.store.snapshot()  # after `fresh`, so that whatever is no longer in there is in here
+        snapshot = self.warehouse.store.snapshot()  # taken after `fresh`, so that it has every chunk that `fresh` lacks
         read = read_pieces(self.graph.name, stage, pieces, snapshot, fresh)
         counts = {flow: len(rows) for flow, rows in read.items()}
         if self._suits_spark(stage, sum(counts.values())):
@@ -232,7 +232,7 @@ class Running:
 
 
 def run_flow(warehouse: Warehouse, graph: Graph, given: Mapping[str, Any], bounds: Bounds) -> dict[str, int]:
-    """Run a flow until nothing is runnable, or a bound is reached; how often each stage ran."""
+    """Run a flow until nothing is runnable or a limit is reached; return how often each stage ran."""
     outside = [name for name, source in graph.sources.items() if source.table is None]
     for name in given:
         if name not in outside:

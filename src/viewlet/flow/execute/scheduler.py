@@ -1,9 +1,9 @@
 """The scheduler of §4.2: which stage runs next, and why.
 
-Runnable stages run in the order of their run counts, then of how long they have been runnable, so that nothing runs
-twice while another one waits. With backpressure, what writes only to flows whose consumers have yet to read is passed
-over: running it would make nothing runnable. Where nothing else can run, it does, because a runnable function may wait
-for several increments.
+Runnable stages run in the order of their run counts, then of how long they have been runnable, so that none runs twice
+while another waits. With backpressure, stages are passed over if all of their outputs still wait to be read, as running
+them would make nothing runnable. If no other stage can run, they do run, because a runnable function may wait for
+several increments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from viewlet.flow.increments.runnable import Decision
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What runs next."""
+    """A stage to run, and why."""
 
     stage: Stage
     decision: Decision
@@ -27,7 +27,7 @@ class Turn:
 
 
 def next_turns(graph: Graph, control: Control) -> list[Turn]:
-    """The runnable stages in the order of their turns: the first runs next, the others would, if it changed nothing."""
+    """The runnable stages in order: the first runs next; the others would follow if it changed nothing."""
     answers = {name: decide(graph.name, stage, control.stages[name]) for name, stage in graph.scheduled.items()}
     runnable = {name: decision for name, decision in answers.items() if decision is not None}
     control.turn += 1
@@ -54,7 +54,7 @@ def _reason(name: str, control: Control, candidates: Sequence[str], blocked: Seq
 
 
 def decide(flow: str, stage: Stage, control: StageControl) -> Decision | None:
-    """What a stage's runnable function answers, if that can be done."""
+    """The decision of a stage's runnable function, validated."""
     waiting = {name: connector.waiting for name, connector in control.connectors.items()}
     decision = stage.runnable(waiting, control.runnable_state)
     if decision is None or not decision.read:
@@ -69,7 +69,7 @@ def decide(flow: str, stage: Stage, control: StageControl) -> Decision | None:
 
 
 def is_blocked(graph: Graph, control: Control, stage: Stage) -> bool:
-    """Whether everything that a run would write has yet to be read by all who read it."""
+    """Whether all outputs of a stage still wait to be read by all of their consumers."""
     flows = graph.written_by(stage)
     if any(flow in graph.kept for flow in flows):
         return False

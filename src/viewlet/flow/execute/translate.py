@@ -1,6 +1,4 @@
-"""Calling the function of a stage (for each group, with all groups at once, or row by row), and reading what it
-returns.
-"""
+"""Calls the function of a stage, by group, once for all groups, or by row, and converts its results."""
 
 from __future__ import annotations
 
@@ -23,37 +21,37 @@ from viewlet.intake.to_columns import to_arrow
 from viewlet.plan.types import Field
 
 Written = dict[str, Rows]
-"""What a stage writes to each of its outputs, and to its state."""
+"""The rows that a stage writes to each of its outputs and to its state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """What a run writes, and the rows of the state in whose place it puts some."""
+    """The output of a run, and the rows of the state that it replaces."""
 
     written: Written
     old: Rows | None
 
     def netted(self) -> Translated:
-        """The same change of the state, without the rows that stay as they are."""
+        """The same without unchanged rows of the state."""
         if self.old is None:
             return self
         gone, come = netted(self.old, self.written[STATE])
         return Translated({**self.written, STATE: come}, gone)
 
     def rows(self) -> int:
-        """How many rows that is."""
+        """The number of rows."""
         return sum(map(len, self.written.values())) + len(self.old or ())
 
 
 def netted(old: Rows, new: Rows) -> tuple[Rows, Rows]:
-    """Two bags without what they have in common."""
+    """Two bags without the rows that they have in common."""
     net = Rows.concat([old.negated(), new]).consolidate()
     gone, come = net.filter(net.weights < 0), net.filter(net.weights > 0)
     return gone.negated().expanded(), come.expanded()
 
 
 class Collected:
-    """What the calls of one run have given so far."""
+    """The results of the calls of one run so far."""
 
     def __init__(self, where: str, stage: Stage) -> None:
         self.where, self.stage = where, stage
@@ -63,7 +61,7 @@ class Collected:
         self.tables: dict[str, list[Any]] = {flow: [] for flow in self.fields}
 
     def take(self, given: Any) -> None:
-        """What one call gave."""
+        """Add the result of one call."""
         if given is None:
             return
         if isinstance(given, dict):
@@ -90,7 +88,7 @@ class Collected:
         return flow
 
     def written(self) -> Written:
-        """The rows of each flow, of the types that were declared."""
+        """The rows of each flow, in the declared types."""
         return {flow: self._typed(flow) for flow in self.fields}
 
     def _typed(self, flow: str) -> Rows:
@@ -104,12 +102,12 @@ class Collected:
 
 
 class _Noting:
-    """Says in which call an exception was raised; the exception stays what it is."""
+    """Adds a note to exceptions that names the failing call."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self.at: tuple[str, Any] | None = None
-        """What is being processed: a key or a row."""
+        """The key or row being processed."""
 
     def __enter__(self) -> _Noting:
         return self
@@ -121,7 +119,7 @@ class _Noting:
 
 
 def translate_groups(where: str, stage: Stage, groups: Groups) -> Translated:
-    """Call a stage that is routed by keys."""
+    """Call a stage that works on groups."""
     collected = Collected(where, stage)
     call = _call_once if stage.form == "arrow" else _call_each
     with _Noting(where) as noting:
@@ -169,13 +167,13 @@ def _numbered(grouped: Grouped) -> pa.Table:
 
 
 def _slices(where: str, fields: Sequence[Field], grouped: Grouped, count: int) -> Callable[[int], list[Row]]:
-    """The rows of each group."""
+    """A function that returns the rows of a group."""
     rows, bounds = python_rows(where, fields, grouped.rows), grouped.bounds(count).tolist()
     return lambda number: rows[bounds[number] : bounds[number + 1]]
 
 
 def _python_keys(key: Sequence[Field], groups: Groups) -> Iterable[Any]:
-    """The key of each group: a value for one column, a tuple for several or none."""
+    """The key of each group: a value if it is one column, else a tuple."""
     columns = [python_values("key", f, pa.chunked_array([c])) for f, c in zip(key, groups.keys, strict=True)]
     if len(columns) == 1:
         return columns[0]

@@ -1,1 +1,1 @@
-"""Which rows a stage reads: connectors, framing, routing, groups, runnability."""
+"""The rows that a stage reads: connectors, framing, routing, groups, runnability."""

@@ -1,7 +1,7 @@
-"""Flow connectors: the increments that wait for one consumer of one flow (§4.1).
+"""Connectors: queues of the increments that wait for one consumer of one flow (§4.1).
 
-What a run writes to a flow is a chunk, which is stored once. Each consumer frames it by itself, so that an increment is
-pieces of consecutive chunks. A chunk that no connector refers to is deleted.
+The rows that a run writes to a flow are a chunk, which is stored once. Each consumer frames chunks on its own, so an
+increment consists of pieces of consecutive chunks. A chunk that no connector refers to is deleted.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from viewlet.flow.increments.framing import Frame
 from viewlet.flow.increments.runnable import Waiting
 
 Piece = tuple[int, int, int]
-"""A chunk's number, and from where to where it is read."""
+"""The number of a chunk, and the range of its rows."""
 
 
 @dataclass(slots=True)
 class Increment:
-    """Rows that a consumer reads at once."""
+    """Rows that a consumer reads together."""
 
     key: Any
     pieces: list[Piece]
     is_read: bool = False
-    """Whether a run has read it already, and left it."""
+    """Whether a run has read it without removing it."""
 
     def to_json(self) -> list[Any]:
         return [self.key, self.pieces, self.is_read]
@@ -41,13 +41,13 @@ class Connector:
 
     complete: list[Increment] = field(default_factory=list)
     growing: Increment | None = None
-    """The increment whose framing key may come again."""
+    """The increment that may still grow, as its framing key may come again."""
     framing_state: Any = None
     removed: int = 0
     """How many increments have left the queue."""
 
     def add(self, chunk: int, frames: Iterable[Frame]) -> None:
-        """Take in the frames of a chunk."""
+        """Add the frames of a chunk."""
         for frame in frames:
             if self.growing is not None and self.growing.key != frame.key:
                 self._complete()

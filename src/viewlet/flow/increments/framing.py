@@ -1,11 +1,12 @@
 """Framing: which rows of a flow make up an increment for one of its consumers (§2.6).
 
-A framing function gets a row and its own small state, and gives the row's framing key and the next state. Consecutive
-rows of one key are one increment, which can be read once a row of another key has come. A third value that is true is
-a punctuation: the row is the last of its increment, which need not wait for another key.
+A framing function receives a row and its own small state, and returns the row's framing key and its next state.
+Consecutive rows with one key are an increment, which becomes readable when a row with another key arrives. If the
+function returns a third value that is true, a punctuation, the row is the last of its increment, which is readable at
+once.
 
-Without a framing function, what one run of the producer wrote is an increment, and the number of that run is its key;
-for a table or view it is what one epoch changed, and its key is the epoch.
+Without a framing function, the output of each run of the producer is an increment, with the number of the run as its
+key; for a table or view, the changes of each epoch are one, with the epoch as its key.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from viewlet.errors import FlowError, shortened
 from viewlet.flow.increments.python_rows import Row
 
 Framing = Callable[[Row, Any], tuple[Any, ...]]
-"""`(row, state) -> (key, state)`, or `(key, state, closes)`; the state is None at first, and JSON can hold it."""
+"""`(row, state) -> (key, state)` or `(key, state, closes)`; the state starts as None and must fit JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """An increment for each stretch of rows with one value of a column."""
+    """An increment for each sequence of rows with one value of a column."""
 
     column: str
 
@@ -55,7 +56,7 @@ class ByDay:
 
 @dataclass(frozen=True, slots=True)
 class ByCount:
-    """An increment for every so many rows."""
+    """An increment for every `rows` rows."""
 
     rows: int
 
@@ -70,7 +71,7 @@ class ByCount:
 
 @dataclass(frozen=True, slots=True)
 class ByPunctuation:
-    """An increment up to and with each row that a condition holds for."""
+    """Increments that end with a row for which a condition holds."""
 
     is_last: Callable[[Row], bool]
 
@@ -122,7 +123,7 @@ def _framed(row: Row, framing: Framing, state: Any) -> tuple[Any, Any, bool]:
 
 
 def _stored(key: Any) -> Any:
-    """A framing key as it is kept: dates and times as text, which sorts as they do."""
+    """A framing key as stored: dates and times become text, which sorts in the same order."""
     if isinstance(key, dt.date | dt.datetime):
         return key.isoformat()
     if key is None or isinstance(key, bool | int | float | str):

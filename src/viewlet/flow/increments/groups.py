@@ -1,7 +1,7 @@
 """Groupwise processing: the rows of the inputs and of the state, joined by their keys and ordered (§2.2, §2.3).
 
-Groups are numbered in the order in which their keys come: those of the inputs first, one input after the other; with
-full outer grouping then those that only the state has, in the order of their keys.
+Groups are numbered in the order in which their keys first occur: in the inputs, one after the other, then, with full
+outer grouping, in the state, in the order of keys.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from viewlet.store import Contents
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Rows of one flow, sorted by the number of their group, then as the flow is ordered."""
+    """Rows of one flow, sorted by the number of their group, then in the flow's order."""
 
     rows: Rows
     groups: Positions
 
     def bounds(self, count: int) -> Positions:
-        """Where each of `count` groups begins, and where the last one ends."""
+        """The start of each of `count` groups, and the end of the last."""
         return self.groups.searchsorted(np.arange(count + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Everything that one run of a stage works on."""
+    """The groups that one run of a stage processes."""
 
     keys: tuple[pa.Array, ...]
     count: int
@@ -46,18 +46,18 @@ class Groups:
     state: Grouped | None
 
     def hashes(self) -> Hashes:
-        """The hashes of the keys in order, each once."""
+        """The distinct hashes of the keys, in order."""
         ordered = np.sort(hash_rows(self.keys, self.count))
         return ordered if (ordered[1:] != ordered[:-1]).all() else np.unique(ordered)
 
     def sizes(self) -> Positions:
-        """How many rows each group has of all inputs."""
+        """The number of input rows of each group."""
         counts = [np.bincount(grouped.groups, minlength=self.count) for grouped in self.inputs.values()]
         return np.sum(counts, axis=0)
 
 
 def gather(stage: Stage, read: Mapping[str, Rows], bags: Bags) -> Groups:
-    """Route the rows that a run reads, and find the state of their groups."""
+    """Route the rows that a run reads and look up the state of their groups."""
     if stage.state is None:
         return route_all(stage, read, None)
     everything = read_all(stage.state, bags) if reads_all(stage.state) else None
@@ -68,7 +68,7 @@ def gather(stage: Stage, read: Mapping[str, Rows], bags: Bags) -> Groups:
 
 
 def reads_all(state: StageState) -> bool:
-    """Whether a run reads all rows of its state: every group is visited, or there is but one."""
+    """Whether a run reads all rows of its state: it visits every group, or there is only one."""
     return state.grouping == "full outer" or not state.route_by
 
 
@@ -79,30 +79,30 @@ def read_all(state: StageState, bags: Bags) -> Rows:
 
 
 def keys_of(state: StageState, bags: Bags) -> Rows:
-    """The keys that have state, in order; of its rows nothing else is read."""
+    """The keys that have state, in order, without reading other columns."""
     keys = _index(state, bags).projected(state.route_by)
     return keys.take(np.lexsort(_keys(keys, state.route_by)))
 
 
 def count_rows(state: StageState, groups: Groups, bags: Bags) -> Positions:
-    """About how many rows of the state each group has: what was replaced counts until it is merged."""
+    """The approximate number of state rows of each group: replaced rows count until runs are merged."""
     return _index(state, bags).counts(state.route_by, hash_rows(groups.keys, groups.count))
 
 
 def look_up(state: StageState, hashes: Hashes, bags: Bags) -> Rows:
-    """The rows of a state whose keys have some hashes."""
+    """The rows of a state whose keys have these hashes."""
     _, found = _index(state, bags).lookup(state.route_by, hashes)
     return found.select(state.table.names).consolidate().expanded()
 
 
 def _index(state: StageState, bags: Bags) -> Contents:
-    """The rows of a state by their keys."""
+    """The index of a state by key."""
     assert state.table.index is not None
     return bags.contents(state.table.index)
 
 
 def route_all(stage: Stage, read: Mapping[str, Rows], visited: Rows | None) -> Groups:
-    """The groups of the rows that a run reads, and after them those of the state that it visits, without their state."""
+    """The groups of the rows that a run reads, then those of `visited` keys, without the state of either."""
     routed = {i.flow: _route(stage, i, read[i.flow]) for i in stage.inputs if i.flow in read}
     parts = [r.keys for r in routed.values()]
     if visited is not None and stage.state is not None:
@@ -114,10 +114,10 @@ def route_all(stage: Stage, read: Mapping[str, Rows], visited: Rows | None) -> G
 
 
 def with_state(state: StageState, groups: Groups, kept: Rows) -> Groups:
-    """Groups with the rows that they kept; rows that only share a hash with a key are left out."""
+    """Groups with their state; `kept` rows that only share a hash with a key are left out."""
     names = [groups.keys, tuple(kept[name] for name in state.route_by)]
     both = [pa.concat_arrays([part[at] for part in names]) for at in range(len(groups.keys))]
-    _, numbers = group(both, groups.count + len(kept))  # the groups keep their numbers: they come first
+    _, numbers = group(both, groups.count + len(kept))  # groups come first, so they keep their numbers
     return replace(groups, state=_state(state, kept, numbers[groups.count :], groups.count))
 
 
@@ -136,7 +136,7 @@ def _joined(key: Sequence[Field], parts: Sequence[tuple[pa.Array, ...]]) -> tupl
 def _placed(
     stage: Stage, routed: Mapping[str, Routed], read: Mapping[str, Rows], numbers: Positions, count: int
 ) -> dict[str, Grouped]:
-    """The rows of each input in their groups; those that go everywhere, in each."""
+    """The rows of each input in their groups; those routed to all groups are repeated."""
     placed, begin = {}, 0
     for flow in stage.inputs:
         found = routed.get(flow.flow)
@@ -153,28 +153,28 @@ def _placed(
 
 
 def _order(groups: Positions, count: int, keys: Sequence[Key]) -> Positions:
-    """Rows by the number of their group, then by keys, the least significant first."""
-    if len(keys) == 1 and bool((np.diff(keys[0]) > 0).all()):  # they are in order: what keeps it will do
-        narrow = groups.astype(np.uint16) if count <= 1 << 16 else groups  # which NumPy sorts by its digits
+    """The order of rows by the number of their group, then by keys, of which the least significant is given first."""
+    if len(keys) == 1 and bool((np.diff(keys[0]) > 0).all()):  # already in order: a stable sort suffices
+        narrow = groups.astype(np.uint16) if count <= 1 << 16 else groups  # NumPy uses radix sort for these
         return np.argsort(narrow, kind="stable")
     return np.lexsort((*keys, groups))
 
 
 def _state(state: StageState, kept: Rows, groups: Positions, count: int) -> Grouped:
-    """The state's rows in their groups, in order."""
+    """The state's rows in their groups, ordered."""
     inside = np.flatnonzero(groups < count)
     rows, numbers = kept.take(inside), groups[inside]
-    is_single = bool((np.bincount(numbers, minlength=1) < 2).all())  # a row for each group needs no order in it
+    is_single = bool((np.bincount(numbers, minlength=1) < 2).all())  # single rows need no order
     order = np.lexsort((*(() if is_single else _by_contents(rows, state.order_by, state.table.fields)), numbers))
     return Grouped(rows.take(order), numbers[order])
 
 
 def _keys(rows: Rows, names: Sequence[str]) -> list[Key]:
-    """The keys to sort by some columns, the least significant first."""
+    """Sort keys for columns, least significant first."""
     return [key for name in reversed(names) for key in reversed(ascending(rows[name]))]
 
 
 def _by_contents(rows: Rows, first: Sequence[str], fields: Sequence[Field]) -> tuple[Key, ...]:
-    """The same for an order that depends on contents alone: some columns first, then the others, then the hash."""
+    """Sort keys for an order that depends only on contents: by the `first` columns, then the others, then the hash."""
     others = [f.name for f in fields if f.name not in first and why_not_order(f.type) is None]
     return rows.hashes(), *_keys(rows, [*first, *others])

@@ -1,4 +1,4 @@
-"""Rows as the functions of users see them: dicts of Python values, as `db.table(…).rows()` gives them, or Arrow tables."""
+"""Rows as user functions receive them: dicts of Python values, as in `db.table(…).rows()`, or Arrow tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def python_rows(where: str, fields: Sequence[Field], rows: Rows) -> list[Row]:
-    """The rows, each as a dict, in their order; weights do not count here."""
+    """The rows as dicts, in order; weights are ignored."""
     names = [f.name for f in fields]
     columns = [python_values(where, f, pa.chunked_array([rows[f.name]])) for f in fields]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -1,6 +1,6 @@
-"""RouteBy: which groups each row of an input belongs to (§2.2 and §2.4 of the paper).
+"""Routing: which groups each row of an input belongs to (§2.2 and §2.4 of the paper).
 
-A row may go to one group, to several, to none (`DISCARD`), or to all that are found (`ALL`).
+A row may go to one group, to several, to none (`DISCARD`), or to all groups of the run (`ALL`).
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from viewlet.plan.types import Field
 
 
 class Route(Enum):
-    """Where a row goes that belongs to no group of its own."""
+    """The routes of rows without a group of their own."""
 
     ALL = "ALL"
-    """To every group that is found."""
+    """To every group of the run."""
     DISCARD = "DISCARD"
-    """To none."""
+    """To no group."""
 
 
 ALL, DISCARD = Route.ALL, Route.DISCARD
 
 RouteBy = tuple[str, ...] | Route | Callable[[Row], Any]
-"""Columns, a symbol, or a function: it gives a key, a tuple for a key of several columns, a list of keys, or a symbol."""
+"""Columns, a `Route`, or a function that returns a key (a tuple for several columns), a list of keys or a `Route`."""
 
 _NOWHERE: Positions = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The rows of an input by their keys."""
+    """The rows of an input with their keys."""
 
     at: Positions
-    """The position of a row for each key that it has."""
+    """Positions of rows, one for each key of a row."""
     keys: tuple[pa.Array, ...]
-    """Those keys, a column for each column of a key."""
+    """The keys at these positions, by column."""
     everywhere: Positions
-    """The rows that belong to all groups."""
+    """The rows routed to all groups."""
 
 
 def route(rows: Rows, by: RouteBy, key: Sequence[Field], read: Callable[[], list[Row]]) -> Routed:
-    """Find the keys of rows; `read` gives them as Python's."""
+    """Find the keys of rows; `read` returns the rows as dicts."""
     everything = np.arange(len(rows))
     if by is ALL:
         return Routed(_NOWHERE, tuple(_keys([], key)), everything)
@@ -75,7 +75,7 @@ def _by_function(answers: list[Any], key: Sequence[Field]) -> Routed:
 
 
 def _listed(answer: Any) -> Sequence[Any]:
-    """The keys that a function gave for one row; one that it names twice counts once."""
+    """The distinct keys that a function returned for one row."""
     if answer is None or isinstance(answer, Route):
         return ()
     return list(dict.fromkeys(answer)) if isinstance(answer, list | set | frozenset) else (answer,)

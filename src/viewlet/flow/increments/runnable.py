@@ -1,7 +1,7 @@
 """Runnability: whether a stage may run, and which increments it reads and removes (§2.6).
 
-A runnable function sees what waits on each input and its own small state. It answers with a `Decision`, or None where
-the stage has to wait. Reading and removing are two things, so that an increment can serve as a look-up table.
+A runnable function receives what waits on each input and its own small state. It returns a `Decision`, or None if the
+stage must wait. Reading and removing are separate, so that an increment can serve as a look-up table.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from viewlet.errors import FlowError
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The increments that wait on an input."""
+    """The increments waiting on an input."""
 
     key: Any
-    """The framing key of the first one; None where there is none."""
+    """The framing key of the first one; None if there is none."""
     length: int
-    """How many there are."""
+    """The number of increments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a run reads, and what it removes; the state of the runnable function after it."""
+    """The inputs that a run reads and those it removes an increment from, and the function's next state."""
 
     read: frozenset[str]
     remove: frozenset[str]
     state: Any = None
     skip: Mapping[str, int] = field(default_factory=dict)
-    """How many increments of an input are removed unread, before."""
+    """How many increments of an input are removed unread before the run."""
 
     @staticmethod
     def of(
@@ -40,18 +40,18 @@ class Decision:
         state: Any = None,
         skip: Mapping[str, int] | None = None,
     ) -> Decision:
-        """Read some inputs, and remove what was read unless others are named."""
+        """Read an increment of some inputs; remove what was read, unless `remove` names other inputs."""
         reading = frozenset(read)
         return Decision(reading, reading if remove is None else frozenset(remove), state, skip or {})
 
 
 Runnable = Callable[[Mapping[str, Waiting], Any], Decision | None]
-"""`(waiting, state) -> Decision | None`; all inputs are in `waiting`, the state is None at first, and JSON can hold it."""
+"""`(waiting, state) -> Decision | None`; `waiting` has all inputs, the state starts as None and must fit JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Every input has an increment; one of each is read and removed."""
+    """Runs when every input has an increment; reads and removes one of each."""
 
     def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
         return Decision.of(waiting) if all(w.length for w in waiting.values()) else None
@@ -59,7 +59,7 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """Some input has an increment; one of each that has is read and removed."""
+    """Runs when some input has an increment; reads and removes one of each that has."""
 
     def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
         ready = [name for name, w in waiting.items() if w.length]
@@ -68,7 +68,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Prefer:
-    """One input before the others, but so many times in a row at most while others wait."""
+    """Prefers one input, but at most `ratio` times in a row while others wait."""
 
     input: str
     ratio: int
@@ -78,7 +78,7 @@ class Prefer:
             raise FlowError(f"{self.ratio} is not a ratio", hint="prefer(input, ratio) needs a ratio above zero")
 
     def __call__(self, waiting: Mapping[str, Waiting], state: int | None) -> Decision | None:
-        """The state: how often the input was preferred since others were read."""
+        """The state counts how often the input was preferred since others were read."""
         times = state or 0
         others = [name for name, w in waiting.items() if w.length and name != self.input]
         if waiting[self.input].length and (times < self.ratio or not others):
@@ -88,7 +88,7 @@ class Prefer:
 
 @dataclass(frozen=True, slots=True)
 class TemporalJoin:
-    """Every input has an increment; those with the least framing key are read and removed."""
+    """Runs when every input has an increment; reads and removes those with the least framing key."""
 
     def __call__(self, waiting: Mapping[str, Waiting], state: Any) -> Decision | None:
         if not all(w.length for w in waiting.values()):
@@ -99,7 +99,7 @@ class TemporalJoin:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """As `All`, but the newest increments of some inputs are read and stay."""
+    """Like `All`, but some inputs are look-up tables: their newest increment is read and kept."""
 
     inputs: tuple[str, ...]
 
@@ -131,5 +131,5 @@ def temporal_join() -> Runnable:
 
 
 def look_up(*inputs: str) -> Runnable:
-    """Run when every input has an increment; of some inputs, read the newest, and keep it for the next run."""
+    """Run when every input has an increment; read the newest one of these inputs and keep it for later runs."""
     return LookUp(inputs)

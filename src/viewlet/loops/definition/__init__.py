@@ -1,1 +1,1 @@
-"""From a loop as written to plans and programs: what is stored of it."""
+"""From the syntax of a loop to plans and to the programs that are stored."""

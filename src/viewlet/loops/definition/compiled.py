@@ -1,4 +1,4 @@
-"""A loop as programs: what is stored of it, and run."""
+"""Compiled loops: the programs that are stored and run."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from viewlet.program.program import Program
 
 @dataclass(frozen=True)
 class CompiledState:
-    """A state of a loop, and the program of a round.
+    """A state of a loop whose step is a program.
 
-    The program's result is the state's history; where rounds go on from the last result, it is the state itself.
+    The program's result is the state's history, or the state itself if rounds continue from the last result.
     """
 
     name: str
     feed: str
-    """What the program reads the rows of a round as."""
+    """The name under which the program reads the rows of a round."""
     program: Program
     reads_all: bool = False
-    """Whether a step brings rows of several rounds together; else it sees those of the last one alone."""
+    """Whether a step combines rows of several rounds, rather than reading those of the last round only."""
     choice: Choice | None = None
-    """How one row of a key is chosen; None where there is no key, or the newest row is."""
+    """How one row of a key is chosen; None if there is no key, or the newest row is chosen."""
     goes_on: bool = False
-    """Whether rounds go on from the last result, and there is no history."""
+    """Whether rounds continue from the last result, so that there is no history."""
     initial: Program | None = None
-    """What gives the first rows then."""
+    """The program of the first rows in that case."""
     code: str | None = None
     """The user's function that merges the rows of a key, pickled."""
 
     @property
     def bag(self) -> str:
-        """What holds the state, or its history."""
+        """The bag of the state, or of its history."""
         return self.program.view
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns of that bag that users see."""
+        """The columns of that bag that hold the state's columns."""
         return self.program.stored
 
     @property
@@ -55,34 +55,33 @@ class CompiledState:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """What an epoch runs."""
+        """The programs that an epoch runs."""
         return (self.program,)
 
     @property
     def unread(self) -> str:
-        """The bag of what the last round changed and no round has read, where rounds go on from there."""
+        """The bag of the changes that no round has read, from which the next epoch continues."""
         return f"{self.program.view}_unread"
 
     @property
     def keeps_feed(self) -> bool:
-        """Whether the step has to look at all rows that it has read, beside what it keeps of them in maps."""
+        """Whether the step reads all rows of earlier rounds, in addition to its maps."""
         terms = (term for step in self.program.steps for term in step.terms)
         return any(self.feed == name for term in terms for name, _ in maps_read(term))
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         own = [m.name for m in self.program.maps if m.stored]
         return (*own, *([self.unread] if self.goes_on else []), *([self.feed] if self.keeps_feed else []))
 
 
 @dataclass(frozen=True)
 class RelaxedState:
-    """A state that has the best value of each key, which rounds find along the edges of a graph."""
+    """A state that holds the best value of each key, found by relaxing the edges of a graph."""
 
     name: str
     bag: str
-    """What the query over the state reads it as."""
+    """The name under which the query over the state reads it."""
     fields: tuple[Field, ...]
     key_at: int
     """Which of the columns is the key."""
@@ -90,9 +89,9 @@ class RelaxedState:
     firsts: Program
     offering: Offering
     choice: Choice | None = None
-    """How one value is chosen; None where a row is its key alone."""
+    """How one value is chosen; None if the key is the only column."""
     is_kept: bool = False
-    """Whether the query over the state looks it up."""
+    """Whether the state is stored because the query over it looks it up."""
     reads_all: bool = False
     goes_on: bool = False
 
@@ -102,14 +101,13 @@ class RelaxedState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), *([self.bag] if self.is_kept else []))
 
 
 @dataclass(frozen=True)
 class GatheredState:
-    """A state whose rounds make each value of a sum along the edges of a graph, until values settle."""
+    """A state whose values are computed from sums along the edges of a graph, until they converge."""
 
     name: str
     bag: str
@@ -127,7 +125,7 @@ class GatheredState:
 
     @property
     def read(self) -> str:
-        """The bag of what neighbours have read of each value."""
+        """The bag of the values that neighbours have read."""
         return f"{self.bag}_read"
 
     @property
@@ -140,22 +138,21 @@ class GatheredState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), self.bag, self.read)
 
 
 @dataclass(frozen=True)
 class HandledState:
-    """A state whose rounds are users' handlers: of its join with a relation, of groups, of the state itself."""
+    """A state whose rounds run user-defined handlers: for its join with a relation, for groups, and for the state."""
 
     name: str
     bag: str
     fields: tuple[Field, ...]
     key_at: tuple[int, ...]
-    """Which of the columns are the key."""
+    """The positions of the key columns."""
     on: tuple[int, int]
-    """The columns of the state and of the relation that they are joined by."""
+    """The positions of the join columns in the state and in the relation."""
     relation: Program
     firsts: Program
     code: str
@@ -166,7 +163,7 @@ class HandledState:
 
     @property
     def entries(self) -> str:
-        """The bag of what the handlers keep."""
+        """The bag of the handlers' state."""
         return f"{self.bag}_handlers"
 
     @property
@@ -179,7 +176,6 @@ class HandledState:
 
     @property
     def bags(self) -> tuple[str, ...]:
-        """All bags that it keeps."""
         maps = (m for program in self.programs for m in program.maps)
         return (*(m.name for m in maps if m.stored), self.bag, self.entries)
 
@@ -189,34 +185,34 @@ AnyState = CompiledState | RelaxedState | GatheredState | HandledState
 
 @dataclass(frozen=True)
 class CompiledUntil:
-    """When rounds may end, as functions of the rows that a round changed: as they are (input 0) and were (input 1)."""
+    """The conditions after UNTIL, as functions of the rows that a round changed: new (input 0) and old (input 1)."""
 
     state: str
     key: tuple[str, ...]
     is_done: Plan
     is_held: Plan | None
-    """The keys of the changes that are not handed on."""
+    """Returns the keys of changes that are held back."""
 
 
 @dataclass(frozen=True)
 class CompiledLoop:
-    """A loop that can be run."""
+    """The programs of a loop."""
 
     states: tuple[AnyState, ...]
     result: Program
     settings: Mapping[str, str]
-    """The settings of Spark under which the definition was made."""
+    """The Spark settings under which it was defined."""
     spark: str
-    """The version of Spark that it was made with."""
+    """The version of Spark that it was defined with."""
     mentions: tuple[str, ...] = ()
     """The tables and views that its text may read."""
     changing: tuple[str, ...] = ()
-    """Spark's classes of the functions in it that mean something else in some version."""
+    """The Spark classes of its functions whose meaning differs between versions."""
     until: CompiledUntil | None = None
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """The programs that an epoch runs, in their order."""
+        """The programs that an epoch runs, in order."""
         return (*(program for state in self.states for program in state.programs), self.result)
 
     @property
@@ -226,37 +222,37 @@ class CompiledLoop:
 
     @property
     def relaxed(self) -> RelaxedState | None:
-        """The only state, if its rounds go along the edges of a graph."""
+        """The only state, if it is a relaxation."""
         return next((state for state in self.states if isinstance(state, RelaxedState)), None)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the query over the only state, of values along paths, looks it up."""
+        """Whether the only state is a relaxation that is stored, because the query over it looks it up."""
         return self.relaxed is not None and self.relaxed.is_kept
 
     @property
     def gathered(self) -> GatheredState | None:
-        """The only state, if its rounds add up along the edges of a graph."""
+        """The only state, if it sums along the edges of a graph."""
         return next((state for state in self.states if isinstance(state, GatheredState)), None)
 
     @property
     def handled(self) -> HandledState | None:
-        """The only state, if its rounds are users' handlers."""
+        """The only state, if its rounds run user-defined handlers."""
         return next((state for state in self.states if isinstance(state, HandledState)), None)
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the state is a graph in memory, which counts its edges itself."""
+        """Whether the state is a graph in memory, which counts multiple edges itself."""
         return self.relaxed is not None or self.gathered is not None
 
     @property
     def has_users_code(self) -> bool:
-        """Whether rounds run code of users that is stored with it."""
+        """Whether rounds run stored user code."""
         return self.handled is not None or any(state.code is not None for state in self.stepped)
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The tables and views whose change matters."""
+        """The tables and views whose changes can change the result."""
         own = {state.bag for state in self.states} | {state.feed for state in self.stepped}
         settling = [state for state in self.states if isinstance(state, CompiledState | GatheredState)]
         first = [state.initial for state in settling if state.initial is not None]
@@ -269,7 +265,7 @@ def to_document(loop: CompiledLoop) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> CompiledLoop:
-    """The loop that `to_document` wrote down."""
+    """Decode what `to_document` returned."""
     found = {name: _from_json(value) for name, value in document.items()}
     return CompiledLoop(**found)
 
@@ -281,7 +277,7 @@ _OWN = {
 
 
 def _to_json(value: Any) -> Any:
-    """Our own values by the names of their fields; programs and plans as they write themselves down."""
+    """Classes of this package by the names of their fields; programs and plans by their own codec."""
     match value:
         case _ if type(value) in _OWN.values():
             parts = {f.name: _to_json(getattr(value, f.name)) for f in fields(value)}

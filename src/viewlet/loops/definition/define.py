@@ -1,7 +1,7 @@
-"""Defining a loop: Spark analyses its queries, with the states as tables; the compiler makes a program of each.
+"""Defining a loop: Spark analyses its queries with the states as tables, and the compiler makes a program of each.
 
-A state's program reads the rows of a round and gives the change of the history, or of the state where rounds go on
-from the last result. The result's program reads those.
+A state's program turns the rows of a round into the change of the history, or of the state if rounds continue from the
+last result. The result's program reads these changes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _ROUND = Field(ROUND, BIGINT, False)
 def define_loop(
     warehouse: Warehouse, name: str, loop: LoopText | PythonLoop
 ) -> tuple[CompiledLoop, dict[str, StoredQuery]]:
-    """The programs of a loop over the tables and views of a warehouse, and its queries that are no texts."""
+    """Compile a loop over the tables and views of a warehouse; also return its queries that are DataFrames."""
     facts = facts_of(warehouse.store, warehouse.catalog)
     schemas = {n: fields for n, fields in warehouse.catalog.schemas().items() if n != name}
     frames = None
@@ -74,7 +74,7 @@ def define_loop(
 
 
 def _refuse_names(view: str, loop: LoopText, tables: Collection[str]) -> None:
-    """A DataFrame knows tables and states by their names alone."""
+    """Refuse states named like tables: DataFrames refer to both by name only."""
     taken = {table.lower() for table in tables}
     for state in loop.states:
         if state.name.lower() in taken:
@@ -85,12 +85,12 @@ def _refuse_names(view: str, loop: LoopText, tables: Collection[str]) -> None:
 
 @dataclass
 class LoopCompiler:
-    """Makes programs of the queries of one loop."""
+    """Compiles the queries of one loop."""
 
     queries: LoopQueries
     facts: Facts
     relaxes: bool = True
-    """Whether steps along the edges of a graph are told apart from others."""
+    """Whether steps along the edges of a graph are recognized."""
 
     @property
     def view(self) -> str:
@@ -120,14 +120,14 @@ class LoopCompiler:
         )
 
     def _bag(self, state: State) -> str:
-        """The bag that holds a state, or its history."""
+        """The bag of a state, or of its history."""
         return f"{self.view}.state_{state.name}"
 
     def _feed(self, state: State) -> str:
         return f"{self.view}.round_{state.name}"
 
     def _plan(self, query: str, state: State) -> Plan:
-        """A query that gives rows of a state."""
+        """The plan of a query that returns rows of a state."""
         return self.queries.analysed(cast_query(query, self.queries.fields[state.name])).plan
 
     def _compiled(self, name: str, plan: Plan, columns: Fields) -> Program:
@@ -143,7 +143,7 @@ class LoopCompiler:
     # ——— states that rounds add to
 
     def _merged(self, state: State) -> AnyState:
-        """A state along the edges of a graph, if it is one; else one with a history."""
+        """A relaxation or a state with handlers, if it is one; else a state with a history."""
         if state.merge == "handled":
             return self._handled(state)
         own = self.queries.fields[state.name]
@@ -156,7 +156,7 @@ class LoopCompiler:
         return self._with_history(state, initial, step, choice)
 
     def _relaxation(self, state: State, step: Plan, choice: Choice | None) -> Relaxation | None:
-        """A step as a relaxation, where no bound on rounds has to be kept."""
+        """A step as a relaxation, if it is one; a limit on rounds or other states rule it out."""
         own = self.queries.fields[state.name]
         key = [f.name for f in own] if state.merge == "distinct" else _key(state, own)
         is_choice = state.merge == "distinct" or (choice is not None and not choice.is_sum)
@@ -165,7 +165,7 @@ class LoopCompiler:
         return relaxation_of(step, state.name, own, key, choice)
 
     def _relaxed(self, state: State, initial: Plan, found: Relaxation, choice: Choice | None) -> RelaxedState:
-        """The programs of the edges and of the first rows."""
+        """A relaxation, with the programs of its edges and first rows."""
         own = self.queries.fields[state.name]
         key_at = [f.name for f in own].index(_key(state, own)[0]) if state.key else 0
         firsts = _key_first(initial, key_at)
@@ -180,7 +180,7 @@ class LoopCompiler:
         return RelaxedState(state.name, self._bag(state), own, key_at, *programs, offering, choice)
 
     def _handled(self, state: State) -> HandledState:
-        """The programs of the first rows and of the relation that the state is joined with."""
+        """A state with handlers, with the programs of its relation and first rows."""
         assert self.queries.frames is not None
         handling = self.queries.frames.loop.handling
         assert handling is not None
@@ -202,7 +202,7 @@ class LoopCompiler:
         )
 
     def _streamed(self, name: str, plan: Plan) -> Program:
-        """A program whose result is passed on, and not kept, unless the program itself looks it up."""
+        """A program whose result is not stored, unless the program itself looks it up."""
         program = self._compiled(name, plan, plan.columns)
         *others, last = program.steps
         if any(bag == name for step in program.steps for term in step.terms for bag, _ in maps_read(term)):
@@ -210,7 +210,7 @@ class LoopCompiler:
         return replace(program, steps=(*others, replace(last, map=replace(last.map, stored=False))))
 
     def _with_history(self, state: State, initial: Plan, step: Plan, choice: Choice | None) -> CompiledState:
-        """The program from a round's rows to the history's change."""
+        """A state with a history: its program turns the rows of a round into the history's change."""
         own = self.queries.fields[state.name]
         is_sum = choice is not None and choice.is_sum
         of_one_round = is_sum or state.merge in ("all", "last", "merged")
@@ -233,7 +233,7 @@ class LoopCompiler:
         return None if function is None else to_text(f"view {self.view}", function)
 
     def _derived(self, state: State, initial: Plan, step: Plan, *, of_one_round: bool) -> tuple[Plan, int]:
-        """All rows that are ever derived, with their rounds, and how many rows of states each may come from."""
+        """The plan of all derived rows with their rounds, and how many rows of states each may be derived from."""
         limit = self.loop.limit
         later = self._histories(state, step, of_one_round).step(step)
         if later is None:
@@ -253,13 +253,13 @@ class LoopCompiler:
     # ——— states that rounds replace
 
     def _replaced(self, state: State, until: CompiledUntil | None) -> AnyState:
-        """A state that gathers along the edges of a graph, if it is one; else one with a program for its step."""
+        """A state that sums along the edges of a graph, if it is one; else one whose step is a program."""
         step = self._plan(state.step, state)
         found = None if until is None else self._gathering(state, step, until)
         return self._stepped(state, step) if found is None else self._gathered(state, *found)
 
     def _gathering(self, state: State, step: Plan, until: CompiledUntil) -> tuple[int, GatherPlans] | None:
-        """A step that gathers, whose condition is about vertices."""
+        """The position of the key and the plans of a gathering step, if it is one and its conditions are per vertex."""
         own = self.queries.fields[state.name]
         conditions = [until.is_done, *([until.is_held] if until.is_held else [])]
         if not self.relaxes or len(self.loop.states) > 1 or len(until.key) != 1 or not all(map(over_pairs, conditions)):
@@ -285,7 +285,7 @@ class LoopCompiler:
         return GatheredState(state.name, self._bag(state), own, key_at, found.gathering, **programs, initial=initial)  # type: ignore[arg-type]
 
     def _stepped(self, state: State, step: Plan) -> CompiledState:
-        """The program from what a round changes in states to what the next one does, and that of the first rows."""
+        """A state whose program turns the changes of a round into those of the next; also the first rows' program."""
         own = self.queries.fields[state.name]
         feeds = {s.name: self._feed(s) for s in self.loop.states}
         program = self._compiled(self._bag(state), _reading(step, feeds), own)
@@ -294,7 +294,7 @@ class LoopCompiler:
         return CompiledState(state.name, self._feed(state), program, goes_on=True, initial=initial)
 
     def _until(self, until: Until) -> CompiledUntil:
-        """The conditions as functions of what a round changed."""
+        """The conditions as functions of the rows that a round changed."""
         state = next(s for s in self.loop.states if s.name.lower() == until.state.lower())
         own = self.queries.fields[state.name]
         key = tuple(_key(replace(state, key=until.key), own))
@@ -311,7 +311,7 @@ class LoopCompiler:
         return CompiledUntil(state.name, key, done, held)
 
     def _function(self, query: str, fields: Fields) -> Plan:
-        """A query over `new` and `old` as a function of their rows."""
+        """A query over `new` and `old` as a plan over two inputs."""
         plan = _with_inputs(self.queries.analysed(query, {"new": fields, "old": fields}).plan)
         why = groups.why_not(plan, keyed=False)
         if why is not None:
@@ -324,7 +324,7 @@ class LoopCompiler:
     # ——— the result
 
     def _over_states(self, plan: Plan, known: Mapping[str, AnyState]) -> Plan:
-        """A query over states, with what is kept of them in their places."""
+        """A query over states as a query over their bags."""
         state = next((s for s in self.loop.states if isinstance(plan, Scan) and s.name == plan.name), None)
         if state is None or not isinstance(plan, Scan):
             return map_children(plan, lambda child: self._over_states(child, known))
@@ -345,7 +345,7 @@ class LoopCompiler:
 
 
 def _kept(state: AnyState, result: Program) -> AnyState:
-    """A state that is kept for the query over it, if that looks it up."""
+    """The state, marked as stored if it is a relaxation and the query over it looks it up."""
     if not isinstance(state, RelaxedState):
         return state
     read = {bag for step in result.steps for term in step.terms for bag, _ in maps_read(term)}
@@ -353,7 +353,7 @@ def _kept(state: AnyState, result: Program) -> AnyState:
 
 
 def _place(view: str, names: Sequence[str], name: str) -> int:
-    """Where a column is."""
+    """The position of a column."""
     if name.lower() not in names:
         raise UnsupportedQuery(
             f"view {view}: `{name}`, which rows are joined on, is no column", hint=f"there are {', '.join(names)}"
@@ -362,39 +362,39 @@ def _place(view: str, names: Sequence[str], name: str) -> int:
 
 
 def _key_first(plan: Plan, at: int) -> Plan:
-    """The columns of a plan, one of them before the others."""
+    """A plan with one column moved to the front."""
     columns = (plan.columns[at], *plan.columns[:at], *plan.columns[at + 1 :])
     return Project(plan, tuple(Named(f.name, column(f)) for f in columns), columns)
 
 
 def _key(state: State, fields: Fields) -> list[str]:
-    """The names of a state's key, as its columns are written."""
+    """The key columns of a state, in the spelling and order of its columns."""
     wanted = {k.lower() for k in state.key}
     return [f.name for f in fields if f.name.lower() in wanted]
 
 
 def _reading(plan: Plan, feeds: dict[str, str]) -> Plan:
-    """A plan that reads what brings the rows of a round, in the place of states."""
+    """A plan that reads the feeds of states instead of the states."""
     if isinstance(plan, Scan):
         return Scan(feeds.get(plan.name, plan.name), plan.columns, origin=plan.origin)
     return map_children(plan, lambda child: _reading(child, feeds))
 
 
 def _with_inputs(plan: Plan) -> Plan:
-    """A plan over `new` and `old` as a function."""
+    """A plan over inputs instead of the tables `new` and `old`."""
     if isinstance(plan, Scan):
         return Input(("new", "old").index(plan.name), plan.columns)
     return map_children(plan, _with_inputs)
 
 
 def _in_order(history: History, plan: Plan) -> Plan:
-    """The columns of a plan, then the round."""
+    """A history's rows with the columns of a plan, then the round."""
     columns = (*plan.columns, history.round)
     return Project(history.plan, tuple(Named(f.name, column(f)) for f in columns), columns)
 
 
 def _fresh_columns(wanted: Fields, parts: Sequence[Plan]) -> Fields:
-    """Columns under names that nothing below has."""
+    """Columns with names that the plans below do not use."""
     taken = {name for part in parts for name in all_names(part)}
     made: list[Field] = []
     for f in wanted:

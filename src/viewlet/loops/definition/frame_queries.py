@@ -1,6 +1,6 @@
-"""Queries that are DataFrames: made over the states of a loop while it is defined; stored, and run again by `check`.
+"""Queries that are DataFrames: built over a loop's states when it is defined, stored, and run again by `check`.
 
-What is stored is Spark's own plan, with the tables and states that it reads as places to be filled.
+They are stored as Spark's own plans, with placeholders for the tables and states that they read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Schemas = Mapping[str, tuple[Field, ...]]
 
 @dataclass(frozen=True)
 class StoredQuery:
-    """A DataFrame as Spark's plan, and the tables and states that it reads, in its order."""
+    """A DataFrame as Spark's plan, and the tables and states that it reads, in order."""
 
     plan: bytes
     inputs: tuple[str, ...]
@@ -41,7 +41,7 @@ class StoredQuery:
 
 
 def show_stored(spark: SparkSession, queries: Mapping[str, StoredQuery], text: str) -> None:
-    """Let the names of those queries that a text reads stand for what they give on the tables of a session."""
+    """Register the stored queries that a text reads as views of a session."""
     from viewlet.spark.fragments.fragments import run
 
     for name, query in queries.items():
@@ -52,18 +52,18 @@ def show_stored(spark: SparkSession, queries: Mapping[str, StoredQuery], text: s
 
 @dataclass(frozen=True)
 class FrameQueries:
-    """The DataFrames of a loop that is being defined."""
+    """The DataFrames of a loop during its definition."""
 
     view: str
     loop: PythonLoop
     sessions: Sessions
 
     def read_by(self, text: str, states: Schemas) -> dict[str, DataFrame]:
-        """The DataFrames that a text reads by name, over states with some columns."""
+        """The DataFrames that a text reads, by name, over states with these columns."""
         return {name: self.frame(name, states) for name in self.loop.queries if quoted(name) in text}
 
     def frame(self, name: str, states: Schemas) -> DataFrame:
-        """A query as a DataFrame; a step of an iteration sees what those before it have just made."""
+        """A query as a DataFrame; a step of an iteration sees the results of the steps before it."""
         known = self._states(states)
         for state in self._before(name) if self.loop.text.converges else ():
             made = self._made(f"_{state.name}_step", known)
@@ -71,12 +71,12 @@ class FrameQueries:
         return self._made(name, known)
 
     def _before(self, name: str) -> tuple[State, ...]:
-        """The states whose steps come before a query that is a step."""
+        """The states whose steps precede a step."""
         steps = [f"_{state.name}_step" for state in self.loop.text.states]
         return self.loop.text.states[: steps.index(name)] if name in steps else ()
 
     def _made(self, name: str, known: Mapping[str, DataFrame]) -> DataFrame:
-        """What a query is, or a function makes of the states that its parameters name."""
+        """A query, or the result of calling a function with the states that its parameters name."""
         query = self.loop.queries[name]
         if not callable(query):
             return _frame(f"view {self.view}: `{name}`", query)
@@ -91,7 +91,7 @@ class FrameQueries:
         return _frame(f"view {self.view}: what the function of `{name}` gives", made)
 
     def _states(self, states: Schemas) -> dict[str, DataFrame]:
-        """The states as DataFrames without rows, marked as the tables of a warehouse are."""
+        """The states as empty DataFrames, marked like tables of the warehouse."""
         from viewlet.spark.session.children import active, clone
         from viewlet.spark.session.leaves import Tables, register_mentioned
 

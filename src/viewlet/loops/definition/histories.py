@@ -1,18 +1,17 @@
-"""Rounds are a column: a step over states becomes a plan over their histories.
+"""Rounds as a column: rewrites a step over states into a plan over their histories.
 
-The history of a state has its rows, each with the round that brought it. A step reads rows of round r and gives rows
-of round r + 1, so its plan over histories is the step's own plan with the round carried along:
+The history of a state holds its rows, each with the round that derived it. A step turns rows of round r into rows of
+round r + 1, so its plan over histories is the step's own plan with the round carried along:
 
     filters, projections, unions         row by row: they keep the round
-    joins with what the loop leaves      keep the round
+    joins with other relations           keep the round
     aggregates, windows                  by round: the step sees one round at a time
     joins of two rows of the loop        UNION ALL: of the same round;  else the later of their rounds
 
-Rounds only ever grow, so this recursion is well-founded: whatever changes in round r changes later rounds alone, and
-deltas that are handled in the order of their rounds are exact, for insertions and deletions, on cycles too. A count
-of derivations would keep a cycle alive that nothing leads to any more, and delete-and-rederive would take away all
-that a giant component holds for each edge that leaves it; the round of a row tells a derivation that the row needs
-from one that needs the row.
+Rounds only increase, so this recursion is well-founded: a change in round r affects later rounds only, and deltas
+handled in the order of their rounds are exact, for insertions and deletions, on cycles too. Counting derivations would
+keep alive a cycle that is no longer reachable, and delete-and-rederive would delete a whole giant component for each
+deleted edge. The round of a row distinguishes derivations that the row depends on from those that depend on the row.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ ROUND = "_round"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A plan with the round of each row, as one more column; `references` counts the states that it reads."""
+    """A plan with the round of each row as a further column; `references` counts the states that it reads."""
 
     plan: Plan
     round: Field
@@ -65,25 +64,25 @@ class History:
 
 @dataclass
 class Histories:
-    """Turns plans over states into plans over their histories."""
+    """Rewrites plans over states into plans over their histories."""
 
     view: str
     bags: Mapping[str, str]
-    """For the name of each state, what brings the rows of a round."""
+    """For each state, the feed that delivers the rows of a round."""
     of_one_round: bool
-    """Whether a step sees the last round alone (UNION ALL, REPEAT), or everything up to it."""
+    """Whether a step sees only the last round (UNION ALL, REPEAT), or all rounds so far."""
     rounds: int | None = None
-    """How many rounds there are, if that is known beforehand: then what reads no state is there in each of them."""
+    """The number of rounds, if known in advance; then parts that read no state are repeated in every round."""
     taken: frozenset[str] = frozenset()
     """Names of columns that are in use."""
     _names: int = 0
 
     def step(self, plan: Plan) -> History | None:
-        """A whole step over histories; None if it reads no state, and rounds would never end."""
+        """A whole step over histories; None if it reads no state, so that rounds would never end."""
         return self.of(plan) or (None if self.rounds is None else self._in_every_round(plan))
 
     def of(self, plan: Plan) -> History | None:
-        """The plan over histories; None if it reads no state, and so is the same in every round."""
+        """A plan over histories; None if it reads no state, so that it is the same in every round."""
         match plan:
             case Scan(name) if name in self.bags:
                 return self._scan(plan)
@@ -115,14 +114,14 @@ class Histories:
         return None if found is None else over(found)
 
     def _scan(self, plan: Scan) -> History:
-        """The rows of a state, which the step makes into rows of the next round."""
+        """The rows of a state, labelled with the round that they contribute to: the next one."""
         was, now = self._fresh(), self._fresh()
         rows = Scan(self.bags[plan.name], (*plan.columns, was))
         following = Call("wrapping_add", (column(was), Literal(1, BIGINT)), BIGINT)
         return History(_extended(rows, plan.columns, now, following), now)
 
     def _by_round(self, plan: Aggregate | Window, rows: History) -> History:
-        """Groups and partitions of each round."""
+        """Groups and partitions within each round."""
         if rows.references > 1 and not self.of_one_round and not _is_distinct(plan):
             self._refuse(plan, "it would see rows of several rounds")
         if isinstance(plan, Window):
@@ -153,7 +152,7 @@ class Histories:
         return self._refuse(plan, "rows without a partner in one round may have one in a later one")
 
     def _within_round(self, plan: Join, left: History, right: History) -> History:
-        """Rows of one round beside each other, or without a partner there."""
+        """A join within each round; outer joins, too, match rows only within a round."""
         condition = conjunction((*conjuncts(plan.condition), Call("eq", (left.at, right.at), BOOLEAN)))
         columns = (*_with_round(plan, left), *([right.round] if plan.kind in ("inner", "left", "right") else []))
         made = Join(left.plan, right.plan, plan.kind, condition, columns)
@@ -161,7 +160,7 @@ class Histories:
         return History(_extended(made, plan.columns, kept.round, kept.at), kept.round, 2)
 
     def _product(self, plan: Join, left: History, right: History) -> History:
-        """Rows of any rounds beside each other, in the later one."""
+        """A join of rows of any rounds; results are of the later of the two."""
         made = Join(left.plan, right.plan, "inner", plan.condition, (*_with_round(plan, left), right.round))
         later, latest = self._fresh(), Call("greatest", (left.at, right.at), BIGINT)
         return History(_extended(made, plan.columns, later, latest), later, left.references + right.references)
@@ -191,7 +190,7 @@ class Histories:
         return History(Join(plan, numbers, "inner", None, (*plan.columns, at)), at, references=0)
 
     def _unless_invariant(self, plan: Plan, why: str) -> History | None:
-        """An operator that must be the same in every round."""
+        """Refuse an operator that reads states."""
         return self._refuse(plan, why) if any(self.of(child) for child in children(plan)) else None
 
     def _refuse(self, plan: Plan, why: str) -> History:
@@ -202,13 +201,13 @@ class Histories:
 
 
 def initially(plan: Plan) -> History:
-    """The rows that are there before the first round."""
+    """The rows before the first round, as round 0."""
     at = Field(free_name(ROUND, all_names(plan)), BIGINT, False)
     return History(_extended(plan, plan.columns, at, Literal(0, BIGINT)), at, references=0)
 
 
 def _with_round(plan: Join, left: History) -> tuple[Field, ...]:
-    """The columns of a join whose left side has a round."""
+    """The columns of a join whose left input has a round."""
     at = len(plan.left.columns)
     return (*plan.columns[:at], left.round, *plan.columns[at:])
 
@@ -229,7 +228,7 @@ def _row_wise(plan: Project | Expand | Generate, rows: History) -> History:
 
 
 def _extended(plan: Plan, columns: tuple[Field, ...], last: Field, value: Expr) -> Plan:
-    """Some columns of a plan, and a computed one."""
+    """Some columns of a plan and a computed one."""
     results = tuple(Named(f.name, column(f)) for f in columns)
     return Project(plan, (*results, Named(last.name, value)), (*columns, last))
 
@@ -240,5 +239,5 @@ def all_names(plan: Plan) -> frozenset[str]:
 
 
 def _is_distinct(plan: Plan) -> bool:
-    """Whether an aggregate only tells rows apart."""
+    """Whether a plan is an aggregate without functions: DISTINCT."""
     return isinstance(plan, Aggregate) and all(r.expr in plan.keys for r in plan.results)

@@ -1,11 +1,11 @@
-"""What a round's rows do to the earlier ones, as plans: from all rows that were ever derived to a state's history.
+"""How the rows of a round are merged with earlier ones, as plans from all derived rows to a state's history.
 
     UNION ALL    every row                  UNION    each row in its first round
-    USING KEY    of each key the rows that are better than all before, by round and within it; or the sum of all
+    USING KEY    for each key, the rows better than all before, in the order of rounds; or the sum of all
     REPEAT       every row; the last round is the result
 
-For min(cost) a better row is one of a lesser cost, for max of a greater one. Where neither decides, the newest row
-does, if it is another one. Of several that are as good in one round, it is the least for min, the greatest for max.
+For min(cost) a row with a lower cost is better, for max one with a higher cost. Without min or max, the newest row
+replaces the one before, if it differs. Among equally good rows of a round, min takes the least and max the greatest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _JUST_BEFORE = Frame("rows", Literal(-1, INT), Literal(-1, INT))
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the rows of a key become one: by the least or greatest value of a column, or by adding all columns up."""
+    """How the rows of a key become one: by the least or greatest value of a column, or by summing all columns."""
 
     column: str
     is_greatest: bool = False
@@ -39,14 +39,14 @@ class Choice:
         return "max" if self.is_greatest else "min"
 
 
-# ——— what decides
+# ——— recognizing the choice
 
 
 def choice_of(view: str, step: Plan, names: Sequence[str], key: Sequence[str]) -> tuple[Plan, Choice | None]:
-    """The rows among which the min or max at the top of a step chooses, and how; else the step itself.
+    """The input rows of the min or max at the top of a step, and the choice; without one, the step itself.
 
-    Columns that are carried along by min_by or max_by of the same column stay with their row. Where all columns but the
-    key are sums, a round's rows are what it adds.
+    Columns that min_by or max_by of the same column carries along stay with their row. If all columns except the key
+    are sums, the rows of a round are added to the earlier ones.
     """
     aggregate, results = _at_top(step)
     others = {name: expr for name, expr in zip(names, results, strict=False) if name not in key}
@@ -69,18 +69,18 @@ def choice_of(view: str, step: Plan, names: Sequence[str], key: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """A column of a group that is a min or max, or is carried along with one."""
+    """A result column that is a min or max, or is carried along with one."""
 
     by: Expr
-    """What is least or greatest."""
+    """The expression that is minimized or maximized."""
     value: Expr
-    """The column, for each row of the group."""
+    """The column's value for each row of the group."""
     is_greatest: bool
     is_carried: bool = False
 
 
 def _at_top(step: Plan) -> tuple[Aggregate | None, tuple[Expr, ...]]:
-    """The aggregate at the top of a step, and the step's columns as expressions over its groups."""
+    """The aggregate at the top of a step, if any, and the step's columns as expressions over its groups."""
     match step:
         case Aggregate(results=results):
             return step, tuple(r.expr for r in results)
@@ -93,7 +93,7 @@ def _at_top(step: Plan) -> tuple[Aggregate | None, tuple[Expr, ...]]:
 
 
 def _extreme(expr: Expr) -> Extreme | None:
-    """What a column chooses by. Spark's min_by is a field of the least struct of it and what it is taken by."""
+    """A column as a min or max. Decoded min_by(x, y) is a field of the least struct of y and x."""
     match expr:
         case Call("cast", (Reduce() as call,), kind) if kind.is_numeric and call.type.is_numeric:
             found = _extreme(call)
@@ -118,7 +118,7 @@ def _is_sum(expr: Expr) -> bool:
 
 
 def _struct_fields(row: Expr) -> dict[str, Expr]:
-    """The fields of the struct that a row is, where its first field is not NULL."""
+    """The fields of a struct expression, possibly guarded by a check that its first field is not NULL."""
     match row:
         case Call("if", (_, Call("named_struct", args), Literal(None))) | Call("named_struct", args):
             names = [a.value for a in args[::2] if isinstance(a, Literal)]
@@ -140,7 +140,7 @@ def first_rounds(rows: Plan) -> Plan:
 
 
 def best_by_key(rows: Plan, key: Sequence[str], choice: Choice | None) -> Plan:
-    """By key, the rows that are better than all of earlier rounds."""
+    """By key, the rows that are better than all earlier ones."""
     *others, at = rows.columns
     keys = tuple(comparable(column(f)) for f in others if f.name in key)
     order = _from_best_to_worst([f for f in others if f.name not in key], choice)
@@ -151,7 +151,7 @@ def best_by_key(rows: Plan, key: Sequence[str], choice: Choice | None) -> Plan:
 
 
 def current_by_key(rows: Plan, key: Sequence[str]) -> Plan:
-    """By key, the row of the last round that has one."""
+    """By key, the row of the latest round."""
     keys = tuple(comparable(column(f)) for f in rows.columns if f.name in key)
     return _first_rows(rows, keys, (Order(column(rows.columns[-1]), descending=True),))
 
@@ -174,7 +174,7 @@ def of_round(rows: Plan, number: int) -> Plan:
 
 
 def _from_best_to_worst(values: Sequence[Field], choice: Choice | None) -> tuple[Order, ...]:
-    """An order that puts the best row first, and leaves nothing open."""
+    """A total order with the best row first."""
     deciding = [f for f in values if choice and f.name == choice.column]
     others = [f for f in values if f not in deciding]
     descending = choice is not None and choice.is_greatest
@@ -191,7 +191,7 @@ def _first_rows(rows: Plan, partition: tuple[Expr, ...], order: tuple[Order, ...
 
 
 def _improvements(rows: Plan, keys: tuple[Expr, ...], order: tuple[Order, ...], choice: Choice) -> Plan:
-    """The rows whose value is less, or greater, than all before, also those of their round: NULL is worse than any."""
+    """The rows with a lower, or higher, value than all before them, including those of their round; NULL is worst."""
     value = next(f for f in rows.columns if f.name == choice.column)
     best = Field("_best", value.type)
     seen = Over(choice.function, (column(value),), value.type, _BEFORE)
@@ -202,7 +202,7 @@ def _improvements(rows: Plan, keys: tuple[Expr, ...], order: tuple[Order, ...], 
 
 
 def _replacements(rows: Plan, keys: tuple[Expr, ...], key: Sequence[str]) -> Plan:
-    """The rows that differ from those just before them."""
+    """The rows that differ from the ones before them."""
     values = [f for f in rows.columns[:-1] if f.name not in key]
     before = [Field(f"_last{i}", f.type) for i, f in enumerate(values)]
     last = {b: Over("last", (column(f),), f.type, _JUST_BEFORE) for b, f in zip(before, values, strict=True)}
@@ -221,7 +221,7 @@ def _kept(
     frame: Frame,
     condition: Expr,
 ) -> Plan:
-    """The rows that none come before, by round and `within` it, and those for which a condition over these holds."""
+    """The first row of each key, by round and `within` it, and rows that meet a condition over the earlier ones."""
     order = (Order(column(rows.columns[-1])), *within)
     results = {**seen, _COUNT: Over("count", (Literal(1, INT),), BIGINT, frame)}
     made = tuple(Named(f.name, over) for f, over in results.items())

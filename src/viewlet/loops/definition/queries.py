@@ -1,4 +1,4 @@
-"""The queries of a loop, as Spark understands them: with the states as tables, whose columns are found out first."""
+"""Analyses the queries of a loop with its states as tables, after inferring the columns of the states."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Fields = tuple[Field, ...]
 Schemas = Mapping[str, Fields]
 _TRIES = 4
-"""So often the types of states may grow before they have to be told."""
+"""How many times the types of states may widen before the user has to declare them."""
 
 
 @dataclass
@@ -34,11 +34,11 @@ class LoopQueries:
     schemas: Schemas
     settings: Settings | None = None
     frames: FrameQueries | None = None
-    """Those of its queries that are DataFrames, by name."""
+    """Its queries that are DataFrames."""
     fields: dict[str, Fields] = field(default_factory=dict)
-    """The columns of the states, once they are known."""
+    """The columns of the states, as far as they are inferred."""
     changing: set[str] = field(default_factory=set)
-    """The functions met so far that mean something else in some version of Spark."""
+    """The Spark classes of functions seen so far whose meaning differs between versions."""
 
     def __post_init__(self) -> None:
         for state in sorted(self.loop.states, key=lambda s: s.initial is None):
@@ -46,7 +46,7 @@ class LoopQueries:
         self._widen()
 
     def analysed(self, query: str, more: Schemas | None = None) -> Analysis:
-        """What a query means."""
+        """Analyse a query over tables, states and `more` tables."""
         known = {**self._tables(), **self.fields, **(more or {})}
         frames = {} if self.frames is None else self.frames.read_by(query, self.fields)
         with self.sessions.analysed(query, known, self.settings, frames) as analysis:
@@ -67,7 +67,7 @@ class LoopQueries:
 
     @cached_property
     def stored(self) -> dict[str, StoredQuery]:
-        """The DataFrames as they are stored, once the columns of all states are known."""
+        """The DataFrames in the form that is stored, once all states have columns."""
         return (
             {} if self.frames is None else {name: self._stored(self.frames, name) for name in self.frames.loop.queries}
         )
@@ -78,12 +78,12 @@ class LoopQueries:
             return StoredQuery.of(analysis)
 
     def _tables(self) -> Schemas:
-        """The tables and views that no state of the same name hides."""
+        """The tables and views, without those hidden by a state of the same name."""
         hidden = {state.name.lower() for state in self.loop.states}
         return {name: fields for name, fields in self.schemas.items() if name.lower() not in hidden}
 
     def _first_columns(self, state: State) -> Fields:
-        """The columns of a state's first rows, by the names that it gives them."""
+        """The columns of a state's first rows, under its own names."""
         found = self.analysed(_renamed(state.first, state.columns) if state.columns else state.first).columns
         unknown = next((k for k in state.key if k.lower() not in {f.name.lower() for f in found}), None)
         if unknown is not None:
@@ -94,7 +94,7 @@ class LoopQueries:
         return _nullable(found)
 
     def _widen(self) -> None:
-        """Let the columns of states have the types of the union of their first rows and their steps."""
+        """Widen the types of states to those of the union of first rows and steps, until they no longer change."""
         for _ in range(_TRIES):
             wider = {s.name: self._columns_of_both(s) for s in self.loop.states}
             if wider == self.fields:
@@ -121,12 +121,12 @@ def _renamed(query: str, columns: Sequence[str]) -> str:
 
 
 def cast_query(query: str, fields: Fields) -> str:
-    """A query whose columns have given names and types."""
+    """A query with its columns renamed and cast."""
     casts = ", ".join(f"CAST({quoted(f.name)} AS {ddl(f.type)}) AS {quoted(f.name)}" for f in fields)
     return f"SELECT {casts} FROM ({_renamed(query, [f.name for f in fields])})"
 
 
 def pairs_query(results: str, key: Sequence[str]) -> str:
-    """A query over the rows that a round changed, as `new` and as `old`."""
+    """A query over the rows that a round changed, matched by key as `new` and `old`."""
     same = " AND ".join(f"new.{quoted(k)} <=> old.{quoted(k)}" for k in key)
     return f"SELECT {results} FROM new FULL JOIN old ON {same}"

@@ -1,1 +1,1 @@
-"""Loops that settle over a graph: each vertex gathers a sum along the edges that arrive, and makes its value of it."""
+"""Loops that converge on a graph: each vertex computes its value from a sum along its incoming edges."""

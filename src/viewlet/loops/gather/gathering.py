@@ -1,9 +1,9 @@
-"""Which steps gather: every vertex makes its value of its own columns and a sum along the edges that arrive.
+"""Recognizes steps that gather: each vertex computes its value from its own columns and a sum along incoming edges.
 
     value(v) = apply(own columns of v, Σ over edges (u, v, …) of offer(value(u), columns of u, columns of the edge))
 
-PageRank is one. The edges, the columns of their sources and those of the vertices themselves are invariant views; a round
-adds up again what arrives at the vertices whose neighbours changed.
+PageRank is one. The edges, the columns of their sources and those of the vertices themselves are invariant views; a
+round recomputes the sums of vertices whose neighbours changed.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _NUMBERS = (*INTEGRAL, "float", "double")
 
 @dataclass(frozen=True)
 class Gathering:
-    """What a round computes, over columns of the three invariant views."""
+    """The computation of a round, over columns of the three invariant views."""
 
     key: Field
     known: Field
-    """The value at an edge's source, as `offer` calls it."""
+    """The name of the value at an edge's source in `offer`."""
     offer: Expr
     apply: Expr
-    """Over the sum, as `SUM`, and the vertex's own columns."""
+    """An expression over the sum, named `SUM`, and the vertex's own columns."""
     edges: Fields
-    """The columns of edges, and of the vertices at their sources; None where there are no rows of these."""
+    """The columns of edges, then those of the vertices at their sources; None if there is no such view."""
     sources: Fields | None
     own: Fields | None
-    """Those of the vertex itself; None where whatever something arrives at has a row."""
+    """The columns of the vertex itself; None if every vertex with an incoming edge has a row."""
     keeps_all: bool
-    """Whether a vertex at which nothing arrives has a row, too."""
+    """Whether vertices without incoming values have rows, too."""
 
 
 @dataclass(frozen=True)
 class GatherPlans:
-    """A step that gathers, and its invariant views: ends and columns of edges; keys and columns of vertices."""
+    """A gathering step and its invariant views: edges with ends and columns, vertices with keys and columns."""
 
     gathering: Gathering
     edges: Plan
@@ -66,18 +66,18 @@ class GatherPlans:
 
 @dataclass(frozen=True)
 class _Above:
-    """What stands over the sum: rows of vertices beside it, perhaps, and results."""
+    """The part of a plan above the sum: its results, and the vertices that it is joined with, if any."""
 
     aggregate: Aggregate
     results: dict[str, Expr]
     vertices: Plan | None = None
     key: Column | None = None
-    """The key of these vertices."""
+    """The key of the joined vertices."""
     keeps_all: bool = False
 
 
 def gathering_of(step: Plan, state: str, own: Fields, key_at: int) -> GatherPlans | None:
-    """A step as one that gathers, if it is one."""
+    """A step as a gathering one; None if it is not."""
     scans = [leaf for leaf in leaves(step) if isinstance(leaf, Scan) and leaf.name == state]
     value = own[1 - key_at] if len(own) == 2 else None
     if len(scans) != 1 or value is None or value.type != DOUBLE or own[key_at].type.name not in (*INTEGRAL, "string"):
@@ -104,7 +104,7 @@ def gathering_of(step: Plan, state: str, own: Fields, key_at: int) -> GatherPlan
 def _plans(
     above: _Above, edges: Project, sources: Project | None, offer: Expr, applied: Expr, key: Field, known: Field
 ) -> GatherPlans | None:
-    """The views, with just the columns that are computed with."""
+    """The gathering and its views, with only the columns that it uses."""
     offered, used = columns_of(offer), columns_of(applied) - {SUM, KEY}
     edges = _only(edges, 2, offered)
     sources = None if sources is None else _only(sources, 1, offered)
@@ -142,7 +142,7 @@ def _only(plan: Project, ends: int, wanted: frozenset[str]) -> Project:
 
 
 def _sums(aggregate: Aggregate) -> list[Reduce]:
-    """The calls in an aggregate, each once."""
+    """The distinct aggregate calls of an aggregate."""
     found: dict[Reduce, None] = {}
     for result in aggregate.results:
         rewrite(result.expr, lambda e: found.setdefault(e) if isinstance(e, Reduce) else None)
@@ -150,7 +150,7 @@ def _sums(aggregate: Aggregate) -> list[Reduce]:
 
 
 def _above(plan: Plan, state: str) -> _Above | None:
-    """What stands over the one sum that reads the state."""
+    """The part of a plan above the one sum that reads the state; None if the plan has another form."""
     match plan:
         case Aggregate():
             sums = _sums(plan)
@@ -178,7 +178,7 @@ def _key_of(above: _Above) -> Column:
 
 
 def _beside(plan: Join, state: str) -> _Above | None:
-    """Rows of vertices, each once, beside the sum of each, or alone where there is none."""
+    """A join of vertices, unique by key, with their sums; an outer join keeps those without a sum."""
     is_left = any(isinstance(leaf, Scan) and leaf.name == state for leaf in leaves(plan.left))
     inner, other = (plan.left, plan.right) if is_left else (plan.right, plan.left)
     keeps_all = plan.kind == ("right" if is_left else "left")
@@ -187,7 +187,7 @@ def _beside(plan: Join, state: str) -> _Above | None:
         return None
     plain = (_key_of(below), Column(SUM, DOUBLE))
     if keeps_all and any(e not in plain for e in below.results.values()):
-        return None  # what is computed of a sum that is not there is NULL, whatever it is
+        return None  # the outer join makes expressions over a missing sum NULL, whatever they are
     terms = [substitute(c, below.results) for c in conjuncts(plan.condition)]
     match terms:
         case [Call("eq", (a, b))] if _key_of(below) in (a, b):
@@ -201,7 +201,7 @@ def _beside(plan: Join, state: str) -> _Above | None:
 
 
 def is_unique(plan: Plan, name: str) -> bool:
-    """Whether no two rows of a plan have the same value of a column: it is the key of all groups."""
+    """Whether a column is unique in a plan, as the only key of its groups."""
     match plan:
         case Project():
             found = next((r.expr for r in plan.results if r.name == name), None)
@@ -216,7 +216,7 @@ def is_unique(plan: Plan, name: str) -> bool:
 
 
 def _split(product: Product, key: Column, target: Expr) -> tuple[Project, Project | None] | None:
-    """The edges that a step looks up by the state's key, and, if it does, columns of their sources."""
+    """The edges that a step looks up by the state's key, and the columns of their sources, if it reads any."""
     looked_up: list[Expr] = []
     others: list[Expr] = []
     for condition in product.conditions:
@@ -245,7 +245,7 @@ def _split(product: Product, key: Column, target: Expr) -> tuple[Project, Projec
 
 
 def _with_equals(product: Product, looked_up: Sequence[Expr], others: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """What is looked up by the key, and whatever another of two plans has equal to that; then the other conditions."""
+    """The expressions equal to the key, extended across equalities between the two plans; then the other conditions."""
     found = list(looked_up)
     left: list[Expr] = []
     for condition in others:
@@ -265,7 +265,7 @@ def _with_equals(product: Product, looked_up: Sequence[Expr], others: Sequence[E
 def _sources(
     product: Product, looked_up: Sequence[Expr], others: Sequence[Expr], target: Expr
 ) -> tuple[Plan, Column] | None:
-    """A plan that has one row for each key that is looked up in it, and its key."""
+    """A plan with one row for each key, used only by look-ups, and its key column; None if there is none."""
     mentioned = {name for e in (*others, target) for name in columns_of(e)}
     for plan in product.others if len(product.others) == 2 else ():
         names = {f.name for f in plan.columns}
@@ -276,7 +276,7 @@ def _sources(
 
 
 def _with_ends(plan: Plan, *ends: Expr) -> Project:
-    """Some expressions, then all columns of a plan."""
+    """The ends of edges, then all columns of a plan."""
     names = [free_name(name, [f.name for f in plan.columns]) for name in _ENDS[: len(ends)]]
     named = [Named(name, e) for name, e in zip(names, ends, strict=True)]
     results = (*named, *(Named(f.name, column(f)) for f in plan.columns))

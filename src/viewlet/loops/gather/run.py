@@ -1,6 +1,6 @@
-"""Running a step that gathers inside of an epoch: the programs of its views, rounds until they settle.
+"""Runs a gathering step within an epoch: the programs of its views, then rounds until values converge.
 
-The graph is held in memory from epoch to epoch; what vertices show and what their neighbours have read is stored.
+The graph stays in memory between epochs. Stored are the current values of vertices and those that neighbours have read.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from viewlet.store import Layout
 
 @dataclass(frozen=True)
 class PreparedGathering:
-    """A state whose programs can be run."""
+    """A gathering state whose programs can be run."""
 
     compiled: GatheredState
     condition: CompiledUntil
 
     @cached_property
     def programs(self) -> tuple[PreparedProgram | None, ...]:
-        """Those of the edges, of their sources' columns, of the vertices' own, and of the first rows."""
+        """The programs of the edges, their sources' columns, the vertices' own columns, and the first rows."""
         state = self.compiled
         found = (state.edges, state.sources, state.own, state.initial)
         return tuple(None if program is None else prepare(program) for program in found)
@@ -44,7 +44,7 @@ class PreparedGathering:
         return PairsUntil(self.condition)
 
     def may_round(self, *, is_error: bool) -> bool:
-        """Whether differences are added to sums: where small changes are held back, and rounds go on as needed."""
+        """Whether rounds may add differences to sums: small changes are held back, and rounds have no limit."""
         return self.until.holds_back and is_error
 
     @property
@@ -53,7 +53,7 @@ class PreparedGathering:
         return Layout(columns=names, key=names)
 
     def visible(self, rows: Rows) -> Rows:
-        """Keys and values under the names of the state's columns, in their order."""
+        """Keys and values as columns of the state."""
         arrays = list(rows.columns.values())
         if self.compiled.key_at:
             arrays.reverse()
@@ -67,7 +67,7 @@ class PreparedGathering:
 
 @dataclass
 class Gatherer:
-    """One epoch of a state that gathers."""
+    """One epoch of a gathering state."""
 
     view: str
     state: PreparedGathering
@@ -75,18 +75,18 @@ class Gatherer:
     last: int
     is_error: bool
     hands_on: bool = True
-    """Whether an epoch begins with what the last one left; else that waits until its vertex changes again."""
+    """Whether an epoch starts with the changes that the last one left; else these wait for their vertex to change."""
     checkpoints: Checkpoints | None = None
     resumed_at: int | None = None
-    """The last round of an earlier run of the same work that this one goes on from."""
+    """The last round of an interrupted run that this one resumes from."""
     sizes: dict[int, int] = field(default_factory=dict)
-    """How many rows changed in each round."""
+    """How many rows each round changed."""
     in_full: list[int] = field(default_factory=list)
-    """The rounds that were evaluated on all edges, as these changes reached so many."""
+    """The rounds that were evaluated on all edges, because their changes reached many."""
     _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> Sums:
-        """The values that all rows settle to."""
+        """Compute all values from scratch."""
         sums = Sums(self.state.compiled.gathering)
         edges, sources, own, first = self._deltas(self.maps, rows, initial=True)
         assert edges is not None
@@ -104,7 +104,7 @@ class Gatherer:
         self._settle(sums, everyone[sums.differs(everyone)])
 
     def _take_up(self, sums: Sums) -> bool:
-        """Let neighbours read what they had read when an earlier run of the same work ended, if there was one."""
+        """Restore the values that neighbours had read in an interrupted run; return whether there was one."""
         done = Done() if self.checkpoints is None else self.checkpoints.done()
         found = done.moved.get(self.state.compiled.name)
         if found is not None:
@@ -114,7 +114,7 @@ class Gatherer:
         return found is not None
 
     def go_on(self, sums: Sums, changes: Mapping[str, Rows]) -> Sums:
-        """The values with an epoch's changes."""
+        """Apply an epoch's changes."""
         edges, sources, own, _ = self._deltas(self.maps, changes, initial=False)
         assert edges is not None
         reached = [sums.change(edges, sources, own)]
@@ -127,7 +127,7 @@ class Gatherer:
         return sums
 
     def resumed(self, rows: Read, shown: Rows, read: Rows, reads: tuple[str, ...]) -> Sums:
-        """The graph and the values as the epoch found them."""
+        """The graph and its values before the epoch, built from stored rows."""
         sums = Sums(self.state.compiled.gathering)
         there = {bag: found for bag in reads if len(found := rows(bag))}
         edges, sources, own, _ = self._deltas(self.maps.aside(), there, initial=True)
@@ -137,7 +137,7 @@ class Gatherer:
         return sums
 
     def _deltas(self, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> list[Rows | None]:
-        """What changes of each of the views; first rows matter at first alone."""
+        """The deltas of the views, and the first rows if `initial`."""
         maps.begin_round()
         *views, first = self.state.programs
         found = [None if ready is None else delta_of(ready, maps, changes, initial=initial) for ready in views]
@@ -145,7 +145,7 @@ class Gatherer:
         return [*found, delta_of(first, maps.aside(), changes, initial=True) if first and is_first else None]
 
     def _settle(self, sums: Sums, made: Positions) -> None:
-        """Rounds on what shows something else, until the condition holds, also for sums that are not rounded twice."""
+        """Run rounds until the condition holds, then again with the sums recomputed that differences were added to."""
         self._rounds(sums, made)
         while len(rounded := sums.rounded):
             self._rounds(sums, sums.add_up(rounded))
@@ -163,7 +163,7 @@ class Gatherer:
                 self._write_down(sums, moving, before)
 
     def _write_down(self, sums: Sums, moving: Positions, before: Rows | None) -> None:
-        """What neighbours have read: at first all of it, then what a round has changed of it."""
+        """Write a checkpoint of the values that neighbours have read: first all, then the changes of a round."""
         assert self.checkpoints is not None
         if before is None:
             rows = sums.read_rows(np.arange(len(sums.vertices)))
@@ -173,7 +173,7 @@ class Gatherer:
         self._is_written = True
 
     def _moving(self, sums: Sums, made: Positions) -> Positions:
-        """The vertices whose change is handed on; where it is held back, it waits."""
+        """The vertices whose changes are propagated; the others stay pending."""
         sums.keep_pending(made, pending=False)
         made = made[sums.differs(made)]
         sums.keep_pending(made, pending=True)

@@ -1,9 +1,9 @@
-"""The values of vertices that are sums along edges, as they settle.
+"""The values of vertices that are computed from sums along edges, until they converge.
 
-Each vertex has two values: the one that it shows, which its last sum gave, and the one that its neighbours have read.
-A round lets neighbours read what some vertices show, and adds up again what arrives where these lead: all of it, or,
-where few vertices have changed, the differences alone (the δ of REX, section 3.3). A sum that differences were added to
-is rounded more than once; those are known, and made anew before rounds end, so no error is kept.
+Each vertex has two values: `shown`, computed from its last sum, and `read`, the one that its neighbours have used. A
+round propagates the shown values of some vertices and updates the sums of their neighbours: it recomputes these or, if
+few vertices changed, adds the differences (the δ of REX, section 3.3). A sum with added differences is rounded more
+than once; such sums are marked, and recomputed before rounds end, so that no error remains.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from viewlet.loops.graph.vertices import Vertices
 from viewlet.plan.types import Field
 
 _BITS = "i8"
-"""Doubles are kept by their bits, by which they are compared."""
+"""Doubles are stored and compared by their bits."""
 
 _ONE = np.int64(1)
 FULL = 8
-"""Where more than one in so many edges starts at what has changed, adding up all takes less time than following these."""
+"""If more than 1 / FULL of the edges start at changed vertices, recomputing all sums is faster than following them."""
 
 
 class VertexColumns:
-    """Columns of vertices, of which each has one row or none."""
+    """Columns of vertices, each of which has at most one row."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self._kinds = [arrow_type(f.type) for f in fields]
@@ -53,7 +53,7 @@ class VertexColumns:
             part.fill_up(length, 0)
 
     def change(self, vertices: Positions, columns: Sequence[pa.Array], weights: Weights) -> None:
-        """Take rows away and put others in."""
+        """Delete and insert rows."""
         self.present[vertices[weights < 0]] = False
         new = weights > 0
         self.present[vertices[new]] = True
@@ -76,21 +76,21 @@ class Sums:
         self.sources, self.own = VertexColumns(gathering.sources or ()), VertexColumns(gathering.own or ())
         self.shown, self.read = VertexValues(_BITS), VertexValues(_BITS)
         self._is_pending, self._places = Growing(np.bool_), Growing(np.int64)
-        """Of which vertices neighbours have not read what they show; and a place for each of some vertices."""
+        """Which vertices have a shown value that their neighbours have not read; scratch space for positions."""
         self._offer, self._apply = compile_expr(gathering.offer), compile_expr(gathering.apply)
         self._offered, self._is_offered = Growing(np.float64), Growing(np.bool_)
-        """What each vertex offers, where that is the same along all its edges."""
+        """What each vertex offers, if this is the same along all its edges."""
         self._totals, self._is_number, self._arrives = Growing(np.float64), Growing(np.bool_), Growing(np.bool_)
-        """What arrives at each vertex, added up; whether that is a number, or NULL; and whether anything arrives."""
+        """The sum at each vertex; whether it is a number rather than NULL; whether anything arrives at the vertex."""
         self._offered_more, self._is_rounded = Growing(np.float64), Growing(np.bool_)
-        """What some vertices offer more than before; and to which sums such differences were added."""
+        """Scratch space for changes of offers; which sums such differences were added to."""
         self.is_in_full = False
-        """Whether the last round was evaluated in full: on all edges, rather than on those of what had changed."""
+        """Whether the last round was evaluated on all edges rather than on those of changed vertices."""
 
-    # ——— what is given
+    # ——— changes of the graph
 
     def change(self, edges: Rows, sources: Rows | None, own: Rows | None) -> Positions:
-        """Take in what changes of the graph; the vertices whose sums it reaches."""
+        """Apply changes of the graph; return the vertices whose sums they affect."""
         self.edges.compacted()
         columns = [list(rows.columns.values()) if rows is not None else [] for rows in (edges, sources, own)]
         keys = [*columns[0][:2], *columns[1][:1], *columns[2][:1]]
@@ -108,19 +108,19 @@ class Sums:
         return different(np.concatenate(reached), len(self.vertices))
 
     def _reached(self, vertices: Positions) -> Positions:
-        """Where the edges of vertices lead; for most edges, where any edge does."""
+        """The targets of the vertices' edges; if these are most edges, the targets of all."""
         if self._have_many_edges(vertices):
             return np.flatnonzero(self.edges.has_edge("target", len(self.vertices)))
         return different(self.edges.targets[self.edges.leaving(vertices)], len(self.vertices))
 
     def _have_many_edges(self, vertices: Positions) -> bool:
-        """Whether so many edges start at vertices that going through all edges takes less time than finding theirs."""
+        """Whether so many edges start at these vertices that scanning all edges is faster than looking theirs up."""
         if 2 * len(vertices) > len(self.vertices):
             return True
         return FULL * self.edges.count_leaving(vertices) > len(self.edges)
 
     def begin(self, first: Rows) -> Positions:
-        """Let neighbours read some rows, and no others; all vertices are reached."""
+        """Replace the values that neighbours have read by these rows; return all vertices."""
         self.read.forget(np.flatnonzero(self.read.present))
         self.put(self.read, first)
         everyone = np.arange(len(self.vertices))
@@ -128,7 +128,7 @@ class Sums:
         return everyone
 
     def put(self, store: VertexValues, rows: Rows) -> None:
-        """Rows, keys first, as the values of vertices."""
+        """Store rows, keys first, as values of vertices."""
         keys, values = rows.columns.values()
         (numbers,) = self.vertices.number([keys])
         self._grow()
@@ -136,7 +136,7 @@ class Sums:
         store.put(Known(numbers, there, valid_mask(values), values_of(values, _BITS)))
 
     def resume(self, shown: Rows, read: Rows) -> None:
-        """The values as they were."""
+        """Restore the values of the last epoch."""
         self.put(self.shown, shown)
         self.put(self.read, read)
         everyone = np.arange(len(self.vertices))
@@ -157,13 +157,13 @@ class Sums:
     # ——— rounds
 
     def add_up(self, vertices: Positions) -> Positions:
-        """Make the sums of some vertices anew; those that show something else than before."""
+        """Recompute the sums of vertices; return those whose shown values change."""
         self._totals.now[vertices], self._is_number.now[vertices], self._arrives.now[vertices] = self._sums(vertices)
         self._is_rounded.now[vertices] = False
         return self._show(vertices)
 
     def _show(self, vertices: Positions) -> Positions:
-        """Let vertices show what their sums give; those that show something else than before."""
+        """Compute the shown values of vertices from their sums; return those that change."""
         there = self._arrives.now[vertices] if self.gathering.own is None else self.own.present[vertices]
         if self.gathering.own is not None and not self.gathering.keeps_all:
             there = there & self._arrives.now[vertices]
@@ -177,13 +177,13 @@ class Sums:
         return new.vertices
 
     def _applied(self, vertices: Positions) -> Known:
-        """What the sums of vertices give that all have a row."""
+        """The values of vertices from their sums; all of them have rows."""
         sums = from_numpy(self._totals.now[vertices], pa.float64(), self._is_number.now[vertices])
         made = self._apply(Rows({SUM: sums, **self.own.arrays(vertices)}, _each_once(vertices)))
         return Known(vertices, np.ones(len(vertices), np.bool_), valid_mask(made), values_of(made, _BITS))
 
     def _with_none(self, vertices: Positions, others: Known) -> Known:
-        """The same with vertices that have no row."""
+        """The same with further vertices that have no row."""
         absent = np.zeros(len(vertices), np.bool_)
         return Known(
             np.concatenate([vertices, others.vertices]),
@@ -193,7 +193,7 @@ class Sums:
         )
 
     def _sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
-        """What arrives at vertices, added up; at which of them that is a number; and at which anything arrives."""
+        """The sums at vertices; which of these are numbers; at which vertices anything arrives."""
         count = len(vertices)
         if DENSE * count > len(self.vertices) and self._is_plain:
             return self._all_sums(vertices)
@@ -209,7 +209,7 @@ class Sums:
         if 2 * count > len(self.vertices) and count < len(self.vertices):
             is_other = np.ones(len(self.vertices), dtype=np.bool_)
             is_other[vertices] = False
-            places[is_other] = count  # what arrives elsewhere is added up, too, and left out
+            places[is_other] = count  # sums at other vertices are computed, too, and cut off
         at = places[self.edges.targets[edges]]
         arrives = np.bincount(at, minlength=count)[:count] > 0
         if valid.all():
@@ -219,7 +219,7 @@ class Sums:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether every edge is there once, and offers what its source does, which is a number."""
+        """Whether all edges are single and offer the value of their source, which is a number."""
         if self.gathering.edges or not self.edges.are_single:
             return False
         offers = self.read.present & self._is_offered.now
@@ -228,7 +228,7 @@ class Sums:
         return bool((offers | ~self.edges.has_edge("source", len(self.vertices))).all())
 
     def _all_sums(self, vertices: Positions) -> tuple[Values, Mask, Mask]:
-        """The same by adding up what arrives anywhere."""
+        """The same, by summing at all vertices with a matrix product."""
         length, arrivals = len(self.vertices), self.edges.arrivals()
         sums = np.zeros(length)
         sums[arrivals.vertices] = arrivals.matrix @ self._offered.now[: arrivals.matrix.shape[1]]
@@ -238,7 +238,7 @@ class Sums:
         return sums, arrives, arrives
 
     def _along(self, edges: Positions, starts: Positions) -> tuple[Values, Mask]:
-        """What edges offer, as often as they are there."""
+        """What edges offer, times their counts."""
         if self.gathering.edges:
             own = {f.name: self.edges.column(at, edges) for at, f in enumerate(self.gathering.edges)}
             values, valid = self._evaluated(starts, own)
@@ -248,7 +248,7 @@ class Sums:
         return (values if (counts == 1).all() else values * counts), valid
 
     def offer_anew(self, vertices: Positions) -> None:
-        """What vertices offer of the values that are read."""
+        """Compute what vertices offer from their read values."""
         if self.gathering.edges:
             return
         there = vertices[self.read.present[vertices]]
@@ -263,7 +263,7 @@ class Sums:
         return values_of(found, "f8"), valid_mask(found)
 
     def hand_on(self, vertices: Positions) -> Positions:
-        """Let neighbours read what vertices show; those whose sums this reaches."""
+        """Let neighbours read the shown values of vertices; return the vertices whose sums this affects."""
         self._let_read(vertices)
         return self._reached(vertices)
 
@@ -273,9 +273,9 @@ class Sums:
         self.offer_anew(vertices)
 
     def spread(self, vertices: Positions, *, by_difference: bool) -> Positions:
-        """Hand on what vertices show, and add up: in full, or for what this reaches, whichever takes less time.
+        """Propagate the shown values of vertices and update sums: all of them, or those affected, whichever is faster.
 
-        `by_difference`, sums may be left rounded.
+        `by_difference`: differences may be added to sums, which leaves them rounded.
         """
         self.is_in_full = self._have_many_edges(vertices)
         if self.is_in_full or not by_difference:
@@ -289,7 +289,7 @@ class Sums:
         return self._show(self._add_along(vertices, edges, change))
 
     def _offers(self, vertices: Positions, edges: Positions) -> tuple[Values, Mask]:
-        """What vertices offer along all their edges, or, where that differs, each of these; and which of them do."""
+        """What vertices offer, or each of their edges if edges have columns; and which offers are numbers."""
         if self.gathering.edges:
             starts = self.edges.sources[edges]
             values, valid = self._along(edges, starts)
@@ -302,12 +302,12 @@ class Sums:
 
     @staticmethod
     def _difference(before: tuple[Values, Mask], after: tuple[Values, Mask]) -> Values | None:
-        """What is offered more, where the same ones offer numbers."""
+        """The change of offers; None if other ones are numbers now, or if it is not finite."""
         change: Values = after[0] - before[0]
         return change if np.array_equal(before[1], after[1]) and np.isfinite(change).all() else None
 
     def _add_along(self, vertices: Positions, edges: Positions, change: Values) -> Positions:
-        """Add what vertices, or their edges, offer more to the sums where these lead; the vertices there."""
+        """Add the changes of offers, by vertex or by edge, to the sums at the targets; return the targets."""
         targets = self.edges.targets[edges]
         if not self.gathering.edges:
             self._offered_more.now[vertices] = change
@@ -320,39 +320,39 @@ class Sums:
 
     @property
     def rounded(self) -> Positions:
-        """The vertices to whose sums differences were added since these were made."""
+        """The vertices with differences added to their sums since these were last recomputed."""
         return np.flatnonzero(self._is_rounded.now)
 
     def differs(self, vertices: Positions) -> Mask:
-        """Which vertices show something else than their neighbours have read."""
+        """Which vertices have a shown value that differs from the read one."""
         return self.shown.known(vertices).differs(self.read.known(vertices))
 
     def each(self, some: Sequence[Positions]) -> Positions:
-        """The vertices of all of some sets, each once."""
+        """The union of sets of vertices."""
         return different(np.concatenate(some), len(self.vertices))
 
     @property
     def pending(self) -> Positions:
-        """The vertices whose neighbours have not read what they show."""
+        """The vertices whose shown value neighbours have not read."""
         return np.flatnonzero(self._is_pending.now)
 
     def held(self) -> dict[str, float]:
-        """How many vertices show what their neighbours have not read, and by how much the two differ at most."""
+        """The number of pending vertices, and the greatest difference of their shown and read values."""
         vertices = self.pending
         both = self.shown.present[vertices] & self.read.present[vertices]
         shown, read = (store.values[vertices[both]].view(np.float64) for store in (self.shown, self.read))
         return {"rows": len(vertices), "most": float(np.abs(shown - read).max(initial=0.0))}
 
     def keep_pending(self, vertices: Positions, *, pending: bool) -> None:
-        """Note whether neighbours have yet to read what vertices show."""
+        """Mark whether neighbours have yet to read the shown values of vertices."""
         self._is_pending.now[vertices] = pending
 
     def rows_of(self, vertices: Positions) -> int:
-        """How many rows a change of vertices has: as they were, and as they are."""
+        """The number of rows in the change of vertices, counting old and new ones."""
         return int(self.shown.present[vertices].sum() + self.read.present[vertices].sum())
 
     def pairs(self, vertices: Positions, *, key_at: int) -> Rows:
-        """What vertices show, and what their neighbours have read of it, beside each other."""
+        """The shown and the read rows of vertices, side by side."""
         keys = self.vertices.keys(vertices)
         columns: list[pa.Array] = []
         for store in (self.shown, self.read):
@@ -365,12 +365,12 @@ class Sums:
         return self._rows(self.shown.known(vertices))
 
     def read_rows(self, vertices: Positions) -> Rows:
-        """What neighbours have read of vertices that have a row."""
+        """The read rows of vertices that have one."""
         known = self.read.known(vertices)
         return self._rows(known.where(known.present))
 
     def changes(self, store: VertexValues) -> Rows:
-        """What has changed of values since the last time: keys, then values."""
+        """The changes of values since the last call: keys, then values."""
         old, new = store.changes()
         return Rows.concat([self._rows(old).negated(), self._rows(new)])
 
@@ -381,12 +381,12 @@ class Sums:
 
 
 def _each_once(vertices: Positions) -> Weights:
-    """A weight of one for each vertex, without memory for it."""
+    """A weight of one for each vertex, as a view of a single number."""
     return np.broadcast_to(_ONE, len(vertices))
 
 
 def _where(keys: pa.Array, present: Mask) -> pa.Array:
-    """The same, NULL where there is no row."""
+    """Keys, but NULL where there is no row."""
     if present.all():
         return keys
     return pc.if_else(pa.array(present), keys, pa.scalar(None, type=keys.type))

@@ -1,4 +1,4 @@
-"""The conditions after UNTIL over vertices, whose rows before and after a round stand beside each other already."""
+"""The conditions after UNTIL for vertices, evaluated on pairs of new and old rows without a join."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewlet.plan.nodes import Filter, Input, Join, Plan, Project, children, col
 
 
 class PairsUntil:
-    """When rounds end, and which changes are held back."""
+    """Decides when rounds end and which changes are held back."""
 
     def __init__(self, until: CompiledUntil) -> None:
         done = _checked(until.is_done)
@@ -29,14 +29,14 @@ class PairsUntil:
         return self._held is not None
 
     def is_done(self, pairs: Rows) -> bool:
-        """Whether the condition holds; it does where nothing changes."""
+        """Whether the condition holds; without changes it does."""
         if not len(pairs):
             return True
         (answers,) = self._is_done([pairs.rename(self._names)]).columns.values()
         return bool(truth_of(answers.fill_null(False)).all())
 
     def held(self, pairs: Rows) -> Mask:
-        """Which of the pairs are held back."""
+        """A mask of the pairs that are held back."""
         named = pairs.rename(self._held_names)
         result = np.ones(len(pairs), dtype=np.bool_)
         for condition in self._held or ():
@@ -51,13 +51,13 @@ def _checked(plan: Plan) -> Plan:
 
 
 def _conditions(plan: Plan) -> list[Expr]:
-    """What leaves pairs out; projections pass their columns on as they are, but for the last one, which picks keys."""
+    """The filters of a plan; all projections keep their columns, except the last, which picks the keys."""
     below = [] if isinstance(plan, Input) else _conditions(children(plan)[0])
     return [*below, plan.condition] if isinstance(plan, Filter) else below
 
 
 def over_pairs(plan: Plan) -> Plan | None:
-    """A function of new and old rows as one of pairs: the join that makes these is done."""
+    """A function of new and old rows, rewritten to read pairs instead of joining; None if that is not possible."""
     if isinstance(plan, Join):
         return _paired(plan)
     if len(children(plan)) != 1:
@@ -67,7 +67,7 @@ def over_pairs(plan: Plan) -> Plan | None:
 
 
 def _paired(plan: Join) -> Plan | None:
-    """The columns of both sides, without the pairs that the join leaves out."""
+    """The join as filters on pairs."""
     left, right = _side(plan.left), _side(plan.right)
     by_key = [isinstance(c, Call) and c.function == "eq_null_safe" for c in conjuncts(plan.condition)]
     if left is None or right is None or {left[0].index, right[0].index} != {0, 1} or not any(by_key):
@@ -85,7 +85,7 @@ def _paired(plan: Join) -> Plan | None:
 
 
 def _side(plan: Plan) -> tuple[Input, list[Expr]] | None:
-    """An input below conditions and projections of its own columns."""
+    """An input and the filters above it; None if the plan does anything else than select its columns."""
     match plan:
         case Input():
             return plan, []

@@ -1,1 +1,1 @@
-"""Graphs in memory: vertices and edges by number, and what is known of each vertex."""
+"""Graphs in memory: numbered vertices and edges, and the values of vertices."""

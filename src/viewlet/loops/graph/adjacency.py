@@ -1,4 +1,4 @@
-"""The edges of each vertex: those at one of their ends, found by it."""
+"""Adjacency lists: the edges of each vertex, by one of their ends."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from viewlet.columns.arrays import Positions
 from viewlet.loops.graph.growing import Growing
 
 Numbers = np.ndarray[Any, np.dtype[np.int32]] | Positions
-"""Those of edges and vertices, in few bytes where there are not too many."""
+"""Numbers of edges and vertices, in 32 bits if there are not too many."""
 _RECENT = 1000
-"""So many new edges are kept by vertex, one by one; more are sorted."""
+"""The most new edges that are kept in lists by vertex; more are sorted."""
 _PART = 4
-"""Where new edges are more than one in so many of those that are sorted, all are sorted together."""
+"""If new edges are more than 1 / _PART of the sorted ones, all are sorted together."""
 
 
 @dataclass(frozen=True)
 class ByEnd:
-    """Edges in the order of their ends."""
+    """Edges sorted by one of their ends."""
 
     order: Numbers
     others: Numbers
     """The vertices at their other ends."""
     bounds: Positions
-    """From where to where those of each vertex are."""
+    """The edges of vertex v are at the positions from bounds[v] to bounds[v + 1]."""
 
     def of(self, vertices: Positions) -> Positions:
         """The edges of some vertices."""
@@ -45,10 +45,10 @@ class ByEnd:
 
 
 def by_end(ends: Positions, others: Positions, first: int = 0) -> ByEnd:
-    """Edges, of which the first has a number, in the order of their ends, in linear time.
+    """Sort edges by their ends in linear time; `first` is the number of the first edge.
 
-    The incidence matrix has a column for each edge, with its other end in the row of its end: by rows, it lists each one's
-    edges, and where they lead.
+    The incidence matrix has a column for each edge, with its other end in the row of its end. Converted to rows, it
+    lists the edges of each vertex and where they lead.
     """
     shape = (int(ends.max(initial=-1)) + 1, len(ends))
     kind = np.int32 if len(ends) <= np.iinfo(np.int32).max else np.int64
@@ -62,14 +62,14 @@ _NONE = by_end(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class Adjacency:
-    """The edges of each vertex: most of them sorted, those that came since sorted beside them, the last ones in lists."""
+    """The edges of each vertex: old ones sorted, newer ones sorted separately, the most recent ones in lists."""
 
     def __init__(self, ends: Growing, others: Growing) -> None:
         self._ends, self._others = ends, others
         self._old, self._new = _NONE, _NONE
         self._recent: dict[int, list[int]] = {}
         self._known = 0
-        """So many edges are found in any of the three."""
+        """How many edges the three hold."""
 
     def of(self, vertices: Positions) -> Positions:
         """The edges of some vertices."""
@@ -95,11 +95,11 @@ class Adjacency:
         return self._old
 
     def forget(self) -> None:
-        """Edges have other numbers."""
+        """Start over, because edges were renumbered."""
         self._old, self._new, self._recent, self._known = _NONE, _NONE, {}, 0
 
     def _learn(self) -> None:
-        """Find edges that are new since the last time."""
+        """Add the edges that are new since the last call."""
         length, old = len(self._ends), len(self._old.order)
         if length - old > old // _PART + _RECENT or not old:
             self._sort()

@@ -1,4 +1,4 @@
-"""Edges that come and go."""
+"""Changes of edges."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, valu
 from viewlet.columns.rows import Weights
 
 _FEW = 16
-"""Where no more than one in so many vertices is concerned, loops are not netted, which goes through all vertices."""
+"""If at most 1 / _FEW of the vertices are affected, loops are not netted, because that scans all vertices."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Edges that come and go: the vertices at their ends, their own columns, and how often each comes."""
+    """Inserted and deleted edges: their ends, columns and weights."""
 
     sources: Positions
     targets: Positions
@@ -35,7 +35,7 @@ class Change:
         return Change(self.sources[at], self.targets[at], columns, self.weights[at])
 
     def netted(self, vertices: int) -> Change:
-        """Loops at so many vertices, each once and as often as it comes or goes, where those of a vertex are all alike."""
+        """Loops with the equal ones of each vertex netted into one; returned as they are if some of a vertex differ."""
         if _FEW * len(self) <= vertices or ((self.weights < 0).any() and (self.weights > 0).any()):
             return self
         one = np.zeros(vertices, dtype=np.int64)
@@ -49,7 +49,7 @@ class Change:
 
 
 def _are_alike(array: pa.Array, one: Positions, groups: Positions) -> bool:
-    """Whether all values of each group are the same as one of them."""
+    """Whether all values of each group equal the one at the group's position in `one`."""
     values, valid = values_of(array, f"i{array.type.bit_width // 8}"), valid_mask(array)
     is_same = values == values[one][groups]
     if array.null_count:

@@ -1,4 +1,4 @@
-"""What changes of the invariant views of a graph, in an epoch."""
+"""The deltas of a graph's invariant views in an epoch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from viewlet.loops.rounds.rounds import Round
 from viewlet.loops.rounds.working import WorkingMaps
 
 Read = Callable[[str], Rows]
-"""The rows of a table or view, by name."""
+"""Returns the rows of a table or view, by name."""
 
 
 class _Unnetted(Round):
-    """A run whose result need not be netted where rows only come, or only go: a graph counts its edges itself."""
+    """A run that does not net results of insertions only, or deletions only: graphs count multiple edges themselves."""
 
     def _add(self, step: PreparedStep, rows: Rows) -> Rows:
         if not step.map.stored and ((rows.weights > 0).all() or (rows.weights < 0).all()):
@@ -24,7 +24,7 @@ class _Unnetted(Round):
 
 
 def delta_of(ready: PreparedProgram, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> Rows:
-    """What a program's result changes by, if only by nothing."""
+    """The delta of a program's result, which may be empty."""
     maps.open(ready)
     found = _Unnetted(maps, dict(changes), initial).run(ready)
     if found is None:

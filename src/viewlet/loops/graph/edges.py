@@ -1,4 +1,4 @@
-"""Edges by number: found by where they start, by where they end, and, to be taken away, by all that they are."""
+"""Numbered edges, looked up by source, by target or, for deletion, by ends and columns."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from viewlet.loops.graph.matching import NO_PLACE, Places, mixed, taken_away
 from viewlet.loops.graph.vertex_values import different
 
 _MANY = 16
-"""Where more than one in so many edges are looked for, going through all takes less time than finding their sources'."""
+"""If more than 1 / _MANY of the edges are looked up, scanning all is faster than finding those of their sources."""
 _MANY_GONE, _PART = 1000, 4
-"""If more than these and one in so many edges are gone, the others get new numbers."""
+"""If more edges are gone than _MANY_GONE plus 1 / _PART of all, the others are renumbered."""
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """All edges in the order of the vertices that they end at, for rounds that go through all of them."""
+    """All edges sorted by target, for rounds that scan all of them."""
 
     edges: Numbers
     sources: Numbers
     vertices: Positions
-    """Those at which edges arrive."""
+    """The vertices with incoming edges."""
     starts: Positions
-    """From where on the edges of each of these are."""
+    """The position of the first edge of each of these vertices."""
 
     @staticmethod
     def of(found: ByEnd, counts: Weights | None) -> Arrivals:
-        """Those of edges by their targets; given counts, without those that are gone."""
+        """Edges by target; given counts, without deleted ones."""
         order, sources, bounds = found.order, found.others, found.bounds
         if counts is not None:
             is_there = counts[order] > 0
@@ -50,18 +50,18 @@ class Arrivals:
 
     @cached_property
     def matrix(self) -> Any:
-        """A row for each of these vertices, with a one for each edge, in the column of its source."""
+        """The adjacency matrix: a row for each of these vertices, with a one in the column of each edge's source."""
         ends = np.append(self.starts, len(self.edges))
         shape = (len(self.vertices), int(self.sources.max(initial=-1)) + 1)
         return sparse.csr_array((np.ones(len(self.edges)), self.sources, ends), shape=shape)
 
     def of_target(self, values: Values) -> Values:
-        """For each edge, what its target has."""
+        """The value of each edge's target."""
         return np.repeat(values[self.vertices], np.diff(self.starts, append=len(self.edges)))
 
 
 class Edges:
-    """The edges of a graph, each with how often it is there."""
+    """The edges of a graph with their counts."""
 
     def __init__(self, kinds: Sequence[pa.DataType]) -> None:
         self._sources, self._targets, self._counts = Growing(np.int64), Growing(np.int64), Growing(np.int64)
@@ -80,7 +80,7 @@ class Edges:
 
     @property
     def are_single(self) -> bool:
-        """Whether each that is there is there once."""
+        """Whether no edge has a count above one."""
         return self._are_single
 
     @property
@@ -104,7 +104,7 @@ class Edges:
         return [self.column(at, edges) for at in range(len(self._columns))]
 
     def change(self, rows: Change) -> tuple[Positions, Positions]:
-        """Take edges away and put others in; those that are gone, and those that are new."""
+        """Delete and insert edges; return the numbers of those that are gone and of new ones."""
         return self._take_away(rows.where(rows.weights < 0)), self._add(rows.where(rows.weights > 0))
 
     def _add(self, rows: Change) -> Positions:
@@ -126,7 +126,7 @@ class Edges:
         return self._there(self._leaving.of(vertices))
 
     def count_leaving(self, vertices: Positions) -> int:
-        """How many edges start at some vertices, those that are gone among them."""
+        """How many edges start at some vertices, counting deleted ones, too."""
         return self._leaving.count(vertices)
 
     def arriving(self, vertices: Positions) -> Positions:
@@ -134,7 +134,7 @@ class Edges:
         return self._there(self._arriving.of(vertices))
 
     def _take_away(self, rows: Change) -> Positions:
-        """Take edges away, each as often as its weight says; those that are then gone."""
+        """Reduce the counts of edges; return those that are gone."""
         if not len(rows):
             return rows.sources
         edges, at = self._candidates(rows)
@@ -149,24 +149,24 @@ class Edges:
         self._ends, self._arrivals = {}, None
 
     def all(self) -> Positions:
-        """All edges."""
+        """All edges that are not deleted."""
         return self._there(np.arange(len(self)))
 
     def has_edge(self, end: Literal["source", "target"], count: int) -> Mask:
-        """Which of so many vertices are an end of edges."""
+        """Which of the `count` vertices are the source, or the target, of an edge."""
         if end not in self._ends or len(self._ends[end]) != count:
             numbers = self.sources if end == "source" else self.targets
             self._ends[end] = np.bincount(numbers[self._counts.now > 0] if self._gone else numbers, minlength=count) > 0
         return self._ends[end]
 
     def arrivals(self) -> Arrivals:
-        """All edges by where they end."""
+        """All edges by target."""
         if self._arrivals is None:
             self._arrivals = Arrivals.of(self._arriving.sorted(), self.counts if self._gone else None)
         return self._arrivals
 
     def compacted(self) -> Positions | None:
-        """Drop what is gone, if that is much; then the new number of each edge."""
+        """Drop deleted edges if there are many; return the new number of each edge, or None."""
         if self._gone <= len(self) // _PART + _MANY_GONE:
             return None
         is_kept = self._counts.now > 0
@@ -183,7 +183,7 @@ class Edges:
         return edges[np.flatnonzero(self._counts.now[edges] > 0)] if self._gone else edges
 
     def _candidates(self, rows: Change) -> tuple[Positions, Positions]:
-        """The edges that some rows may be, and which row each may be: for many rows, by going through all edges."""
+        """The edges that may equal some rows, each with the row; for many rows, all edges are scanned."""
         places = Places(mixed(rows.sources, rows.targets))
         if _MANY * len(rows) > len(self):
             at = places.of(mixed(self.sources, self.targets))

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end without being copied each time."""
+"""Arrays that grow at the end in amortized constant time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Values = np.ndarray[Any, Any]
 
 
 class Growing:
-    """An array; `now` is what it holds, and may be written to."""
+    """A growing array; `now` is its current contents, which may be written to."""
 
     __slots__ = ("_room", "now")
 
@@ -22,7 +22,7 @@ class Growing:
         return len(self.now)
 
     def adopt(self, values: Values) -> None:
-        """Append values that nobody else changes: an array that is empty takes them as they are."""
+        """Append values that nobody else changes; an empty array takes them without copying."""
         if len(self.now) or values.dtype != self._room.dtype:
             self.append(values)
         else:
@@ -35,12 +35,12 @@ class Growing:
         self.now = self._room[: length + len(values)]
 
     def fill_up(self, length: int, value: Any) -> None:
-        """Be at least so long, with a value in all new places."""
+        """Extend the array to a length, filling it with a value."""
         if length > len(self.now):
             self.append(np.full(length - len(self.now), value, dtype=self._room.dtype))
 
     def replace(self, values: Values) -> None:
-        """Hold other values."""
+        """Replace the contents."""
         self._room = self.now = values.astype(self._room.dtype, copy=False)
 
     def _reserve(self, length: int) -> None:

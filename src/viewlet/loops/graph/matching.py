@@ -1,7 +1,7 @@
-"""Which of the edges that are there some rows are: by their ends and columns, each as often as it is taken away.
+"""Finds the edges that deleted rows stand for, by ends and columns.
 
-Most rows are one edge each. A table that has a place for each row, by a mixed number of its ends, finds that edge without
-sorting. Rows that share a place, or are several edges, or more of one than there are, are left to groups of equal ones.
+Most rows match one edge each. A hash table with a slot for each row, by a hash of its ends, finds that edge without
+sorting. Rows that share a slot, match several edges, or exceed an edge's count are matched by grouping equal ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from viewlet.loops.graph.growing import Values
 NO_PLACE = -1
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _ROOM, _LEAST_BITS = 8, 10
-"""So many places for each number that is looked for, and at least two to this power."""
+"""Slots for each wanted hash, and the least number of slots as a power of two."""
 _WHOLE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 
 
 def mixed(sources: Positions, targets: Positions) -> Values:
-    """A number for each pair of vertices, which few others have."""
+    """A hash of each pair of vertices."""
     numbers: Values = sources.astype(np.uint64)
     numbers *= _ODD
     numbers += targets.astype(np.uint64, copy=False)
@@ -31,7 +31,7 @@ def mixed(sources: Positions, targets: Positions) -> Values:
 
 
 class Places:
-    """A place for each of some mixed numbers, by its first bits; of those with the same place, the last one has it."""
+    """A hash table of wanted hashes, by their leading bits; of those that share a slot, the last one takes it."""
 
     def __init__(self, wanted: Values) -> None:
         bits = max(_LEAST_BITS, (_ROOM * len(wanted)).bit_length())
@@ -42,12 +42,12 @@ class Places:
         self._taken_by[wanted >> self._shift] = np.arange(len(wanted))
 
     def of(self, numbers: Values) -> Positions:
-        """Which of the wanted numbers has the place of each; it may be another number."""
+        """The position of the wanted hash in each one's slot; it may be a different hash."""
         return self._taken_by[numbers >> self._shift]
 
 
 def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
-    """Where mixed numbers are among others, and which of them are."""
+    """The positions of wanted hashes among `numbers`, and a mask of those found."""
     some = np.flatnonzero(Places(wanted).of(numbers) != NO_PLACE)
     order = some[np.argsort(numbers[some])]
     at = np.searchsorted(numbers[order], wanted)
@@ -60,7 +60,7 @@ def found_among(wanted: Values, numbers: Values) -> tuple[Positions, Mask]:
 
 
 def taken_away(edges: Change, rows: Change, at: Positions) -> Weights:
-    """How many of each edge are taken away, given the row that each may be; all that may be one of the rows are there."""
+    """How many of each edge are deleted, given the row that each may equal; `edges` has all that may match a row."""
     same = np.flatnonzero(_are_same(edges, rows, at))
     only = same[np.bincount(at[same], minlength=len(rows))[at[same]] == 1]
     only = only[edges.weights[only] + rows.weights[at[only]] >= 0]
@@ -76,7 +76,7 @@ def taken_away(edges: Change, rows: Change, at: Positions) -> Weights:
 
 
 def _are_same(edges: Change, rows: Change, at: Positions) -> Mask:
-    """Which edges are the rows that they may be; columns are told apart by their bits."""
+    """Which edges equal the rows that they may equal; columns are compared by their bits."""
     is_same: Mask = (edges.sources == rows.sources[at]) & (edges.targets == rows.targets[at])
     for own, theirs in zip(edges.columns, rows.columns, strict=True):
         kind = f"i{own.type.bit_width // 8}"
@@ -89,7 +89,7 @@ def _are_same(edges: Change, rows: Change, at: Positions) -> Mask:
 
 
 def _taken_of_kinds(edges: Change, counts: Weights, rows: Change) -> Weights:
-    """How many of each edge, of so many, are taken away, where rows and edges may be the same several times."""
+    """How many of each edge are deleted if rows and edges may repeat; `counts` are how many there are."""
     is_near = Places(mixed(rows.sources, rows.targets)).of(mixed(edges.sources, edges.targets)) != NO_PLACE
     near = np.flatnonzero(is_near)
     wanted, found = _codes(rows, edges.where(is_near))
@@ -99,7 +99,7 @@ def _taken_of_kinds(edges: Change, counts: Weights, rows: Change) -> Weights:
 
 
 def _codes(*parts: Change) -> list[Positions]:
-    """Numbers that tell edges apart by their ends and columns; those of columns by their bits."""
+    """Codes that identify edges by ends and columns; columns are compared by their bits."""
     sources = np.concatenate([part.sources for part in parts])
     targets = np.concatenate([part.targets for part in parts])
     pairs = from_numpy(sources * (int(targets.max(initial=0)) + 1) + targets, pa.int64())
@@ -109,13 +109,13 @@ def _codes(*parts: Change) -> list[Positions]:
 
 
 def _bits(array: pa.Array) -> pa.Array:
-    """Numbers as whole ones of the same bits."""
+    """Numbers reinterpreted as integers of the same bits."""
     width = array.type.bit_width // 8
     return from_numpy(values_of(array, f"i{width}"), _WHOLE[width], valid_mask(array))
 
 
 def _shared_out(wanted: Weights, kinds: Positions, counts: Weights, found: Positions) -> Weights:
-    """How many of each edge are taken away where so many of its kind are to go: those with low numbers first."""
+    """Distribute the deletions of each kind of edge over the edges of that kind, lowest numbers first."""
     total = np.zeros(1 + max(int(kinds.max()), int(found.max(initial=0))), dtype=np.int64)
     np.add.at(total, kinds, wanted)
     order = np.argsort(found, kind="stable")

@@ -1,4 +1,4 @@
-"""What is known of each vertex, row or none, value or NULL; and what has changed of it since the last time."""
+"""The row of each vertex, if it has one, with a value or NULL, and the changes since the last call."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from viewlet.columns.arrays import Mask, Positions
 from viewlet.loops.graph.growing import Growing, Values
 
 _FEW = 64
-"""One in so many vertices are few: they are sorted, rather than ticked off."""
+"""If fewer than 1 / _FEW of the vertices are given, they are deduplicated by sorting instead of by a bitmap."""
 
 
 DENSE = 8
-"""Where more than one in so many vertices are concerned, going through all edges takes less time than finding theirs."""
+"""If more than 1 / DENSE of the vertices are affected, scanning all edges is faster than finding theirs."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What some vertices have: whether there is a row, and whether its value is one, or NULL."""
+    """The rows of some vertices: whether there is one, whether its value is valid rather than NULL, and the value."""
 
     vertices: Positions
     present: Mask
@@ -29,11 +29,11 @@ class Known:
     def where(self, keep: Mask) -> Known:
         if keep.all():
             return self
-        at = np.flatnonzero(keep)  # once: a mask is gone through for each array anew, at a multiple of the price
+        at = np.flatnonzero(keep)  # once: indexing by a mask costs several times as much for each array
         return Known(self.vertices[at], self.present[at], self.valid[at], self.values[at])
 
     def differs(self, other: Known) -> Mask:
-        """Which of the same vertices have another row."""
+        """Which vertices, the same ones in both, have different rows."""
         is_same = (self.valid == other.valid) & (~self.valid | (self.values == other.values))
         differs: Mask = (self.present != other.present) | (self.present & ~is_same)
         return differs
@@ -63,34 +63,34 @@ class VertexValues:
         return self._values.now
 
     def grow(self, length: int) -> None:
-        """Be there for so many vertices."""
+        """Extend to a number of vertices."""
         for part, value in ((self._present, False), (self._valid, False), (self._noted, False), (self._values, 0)):
             part.fill_up(length, value)
 
     def known(self, vertices: Positions) -> Known:
-        """What some vertices have."""
+        """The rows of some vertices."""
         return Known(vertices, self.present[vertices], self.valid[vertices], self.values[vertices])
 
     def put(self, new: Known) -> None:
-        """Let vertices have other rows."""
+        """Replace the rows of vertices."""
         self.note(new.vertices)
         self.present[new.vertices], self.valid[new.vertices] = new.present, new.valid
         self.values[new.vertices] = new.values
 
     def forget(self, vertices: Positions) -> None:
-        """Let some vertices have no row."""
+        """Delete the rows of vertices."""
         self.note(vertices)
         self.present[vertices] = self.valid[vertices] = False
 
     def note(self, vertices: Positions) -> None:
-        """Remember what vertices had, before it changes for the first time."""
+        """Remember the rows of vertices before their first change."""
         new = vertices[~self._noted.now[vertices]]
         if len(new):
             self._before.append(self.known(new))
             self._noted.now[new] = True
 
     def changes(self) -> tuple[Known, Known]:
-        """What differs from the last time, as it was and as it is."""
+        """The rows that differ since the last call, old and new."""
         before, self._before = self._before, []
         if not before:
             return (self.known(np.empty(0, dtype=np.int64)),) * 2
@@ -104,7 +104,7 @@ class VertexValues:
 
 
 def different(vertices: Positions, count: int) -> Positions:
-    """Each of some vertices once, of so many that there are, in order."""
+    """The distinct vertices in order; `count` is the number of all vertices."""
     if len(vertices) < count // _FEW:
         return np.unique(vertices)
     is_there = np.zeros(count, dtype=np.bool_)

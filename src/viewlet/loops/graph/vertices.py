@@ -1,4 +1,4 @@
-"""Vertices by number."""
+"""Numbers the keys of vertices."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.dense import dense
 
 _FEW = 10_000
-"""So few keys are looked up one by one."""
+"""Fewer keys than this are looked up one by one."""
 _ROOM = 4
-"""Keys are close to the others if they are not further away than so many times as many as these."""
+"""New keys are close to the others if their distance from the least is below about _ROOM times the number of keys."""
 _FULL = 2
-"""Distances are numbers where at least one in so many of them is a key's."""
+"""If at least 1 / _FULL of the distances belong to keys, distances serve as numbers."""
 _NONE = -1
 
 
 class Vertices:
-    """The keys of vertices, NULL among them."""
+    """The keys of vertices, including NULL, with their numbers."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._keys = pa.array([], type=kind)
         self._numbers: dict[Any, int] | None = None
-        """The number of each key, once few are looked up."""
+        """The number of each key; built when keys are first looked up one by one."""
         self._table: Positions | None = None
-        """Where keys are whole numbers close together: the number of each by its distance from the least, or none."""
+        """If keys are dense integers: the number of each key by its distance from the least one; `_NONE` for no key."""
         self._least = 0
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def number(self, arrays: Sequence[pa.Array]) -> list[Positions]:
-        """The numbers of keys; one that is new gets the next."""
+        """The numbers of keys; a new key gets the next number."""
         if self._table is not None and (found := self._in_table(arrays)) is not None:
             return found
         self._table = None
@@ -43,7 +43,7 @@ class Vertices:
         return [self._look_up(array) for array in arrays] if total < _FEW else self._encode(arrays)
 
     def keys(self, numbers: Positions) -> pa.Array:
-        """The keys that have some numbers."""
+        """The keys with these numbers."""
         return self._keys.take(from_numpy(numbers, pa.int64()))
 
     def _encode(self, arrays: Sequence[pa.Array]) -> list[Positions]:
@@ -56,9 +56,10 @@ class Vertices:
         return np.split(codes, bounds)[1:-1]
 
     def _placed(self, arrays: Sequence[pa.Array]) -> list[Positions] | None:
-        """The numbers of first keys that are whole numbers close together: by their order, without hashing.
+        """The numbers of the first keys if these are dense integers: by their order, without hashing.
 
-        Where there are nearly all of them, the others are vertices, too, without any edges: distances are numbers then.
+        If at least half of the integers in the range are keys, the others become vertices without edges, so that
+        distances serve as numbers.
         """
         found = dense(arrays)
         if found is None:
@@ -74,7 +75,7 @@ class Vertices:
         return found.offsets if are_all else [self._table[offsets] for offsets in found.offsets]
 
     def _in_table(self, arrays: Sequence[pa.Array]) -> list[Positions] | None:
-        """The numbers of keys that are close to the first ones, without hashing; None if any is not."""
+        """The numbers of integer keys close to the first ones, without hashing; None if any is not close."""
         assert self._table is not None
         if any(array.null_count for array in arrays):
             return None
@@ -90,7 +91,7 @@ class Vertices:
         return [self._table[o] for o in offsets]
 
     def _add(self, offsets: Sequence[Positions]) -> None:
-        """Let new keys have the next numbers."""
+        """Give new keys the next numbers."""
         new = np.unique(np.concatenate(offsets))
         if len(new) and self._table is not None:
             self._table[new] = np.arange(len(self), len(self) + len(new))

@@ -1,1 +1,1 @@
-"""Loops of users' delta handlers: a join with the state, an aggregate, and what the state makes of what comes back."""
+"""Loops of user-defined delta handlers: for the state's join with a relation, for an aggregate, and for the state."""

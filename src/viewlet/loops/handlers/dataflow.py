@@ -1,9 +1,9 @@
-"""A loop of handlers while it runs: the rows of each key of the join, the state of each group, the rows of the loop.
+"""A running loop of handlers: the rows of each join key, the state of each group, the rows of the loop.
 
     Δstate ──▶ join ──▶ aggregate, when the round is done ──▶ state ──▶ Δstate of the next round
     Δrelation ──▶ join
 
-All of it is stored, key by key, so that an epoch goes on from where the last one ended.
+All of this is stored by key, so that an epoch resumes where the last one ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JOIN, _GROUP, _ROW = "join", "group", "row"
 
 @dataclass(frozen=True)
 class Places:
-    """Where in a row of the state its key is; and the columns that a row of the state and of the relation are joined by."""
+    """The positions of the key in a row of the state, and of the join columns in rows of the state and the relation."""
 
     key: tuple[int, ...]
     left: int
@@ -35,17 +35,17 @@ class Places:
 
 @dataclass
 class Dataflow:
-    """The state of a loop, and what its handlers keep."""
+    """The rows of a loop and the state of its handlers."""
 
     handlers: Handlers
     places: Places
     kept: dict[Part, dict[Any, Any]] = field(default_factory=lambda: {_JOIN: {}, _GROUP: {}, _ROW: {}})
     touched: dict[tuple[Part, Any], Row | None] = field(default_factory=dict)
-    """What has changed since the last time: of rows, as they were."""
+    """The entries changed since the last call; for rows, with their old values."""
     stored: dict[tuple[Part, bytes], bytes] = field(default_factory=dict)
 
     def follow(self, relation: Iterable[Delta], firsts: Iterable[Delta]) -> Iterator[list[Delta]]:
-        """Rounds that take in what changes of the relation and of the first rows: what each changes in the state."""
+        """Apply changes of the relation and of the first rows; yield each round's changes of the state."""
         made = self._join(relation, is_left=False)
         moving = self._settle(firsts)
         if moving:
@@ -86,7 +86,7 @@ class Dataflow:
         return made
 
     def _settle(self, deltas: Iterable[Delta]) -> list[Delta]:
-        """Let the state take deltas; what they change of it."""
+        """Apply deltas to the state; return its changes."""
         changed: list[Delta] = []
         for delta in (part for whole in deltas for part in split(whole, self.places.key_of)):
             key = self._key(delta)
@@ -96,7 +96,7 @@ class Dataflow:
         return changed
 
     def _key(self, delta: Delta) -> Row:
-        """The key of a delta; one that adjusts a state may name no more than that."""
+        """The key of a delta; an adjustment may consist of the key only."""
         row = delta.row
         return tuple(row) if len(row) == len(self.places.key) else self.places.key_of(row)
 
@@ -114,17 +114,17 @@ class Dataflow:
                     hint="give Insert, Delete and Replace of rows with the same key",
                 )
 
-    # ——— what is stored
+    # ——— stored state
 
     def row_changes(self) -> list[tuple[Row, int]]:
-        """The rows that the state has lost, and got, since the last time."""
+        """The rows that the state has lost and gained since the last call."""
         before = {key: row for (part, key), row in self.touched.items() if part == _ROW}
         now = {key: self.kept[_ROW].get(key) for key in before}
         lost = [(row, -1) for key, row in before.items() if row is not None and row != now[key]]
         return lost + [(row, 1) for key, row in now.items() if row is not None and row != before[key]]
 
     def stored_changes(self) -> list[tuple[tuple[Part, bytes, bytes], int]]:
-        """What has changed of all that is kept, as entries that come and go: part, key, value."""
+        """The changes of all entries (part, key, value) since the last call, with weights."""
         found: list[tuple[tuple[Part, bytes, bytes], int]] = []
         for part, key in self.touched:
             name = part, pickle.dumps(key)
@@ -137,13 +137,13 @@ class Dataflow:
         return found
 
     def resume(self, entries: Iterable[tuple[Part, bytes, bytes]]) -> None:
-        """Be as it was when these were stored."""
+        """Restore stored entries."""
         for part, key, value in entries:
             self.stored[part, key] = value
             self.kept[part][pickle.loads(key)] = pickle.loads(value)
 
 
 def deltas_of(rows: Sequence[tuple[Row, int]]) -> list[Delta]:
-    """Changes of a relation as deltas: what goes, then what comes."""
+    """Changes of a relation as deltas: deletions, then insertions."""
     gone = [Delete(row) for row, count in rows for _ in range(-count)]
     return [*gone, *(Insert(row) for row, count in rows for _ in range(count))]

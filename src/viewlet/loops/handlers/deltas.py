@@ -56,14 +56,14 @@ def over_row(delta: Delta, change: Callable[[Row], Row]) -> Delta:
 
 
 def split(delta: Delta, key: Callable[[Row], Any]) -> tuple[Delta, ...]:
-    """A delta as deltas of one key each: a replacement of a row with another key is a deletion and an insertion."""
+    """A delta as deltas of one key each: a replacement that changes the key becomes a deletion and an insertion."""
     if isinstance(delta, Replace) and key(delta.row) != key(delta.old):
         return Delete(delta.old), Insert(delta.row)
     return (delta,)
 
 
 def apply(rows: list[Row], delta: Delta) -> None:
-    """Let rows come and go; an adjustment changes none of them."""
+    """Apply a delta to rows; an adjustment changes none."""
     match delta:
         case Insert(row):
             rows.append(row)

@@ -1,4 +1,4 @@
-"""Users' delta handlers: for a join, an aggregate, and the state of the loop (REX, section 3.3)."""
+"""User-defined delta handlers for a join, an aggregate and the state of a loop (REX, section 3.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JoinHandler:
 
 
 class AggregateHandler(ABC):
-    """A state for each group of the join's deltas; a group is what their first columns, as many as the key has, say."""
+    """Keeps a state for each group of the join's deltas, grouped by as many leading columns as the key has."""
 
     @abstractmethod
     def zero(self) -> Any:

@@ -1,4 +1,4 @@
-"""Running a loop of handlers inside of an epoch: what changes of its first rows and of its relation, then rounds."""
+"""Runs a loop of handlers within an epoch: the deltas of its first rows and of its relation, then rounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from viewlet.plan.types import BINARY, STRING, Field
 from viewlet.warehouse.declare.users_code import from_text
 
 ENTRIES = (Field("part", STRING), Field("key", BINARY), Field("value", BINARY))
-"""What the handlers keep, as it is stored."""
+"""The columns of the stored state of handlers."""
 _HINT = "a handler that makes no deltas where little changes ends a loop; max_rounds allows more of them"
 
 
@@ -38,7 +38,7 @@ class PreparedHandlers:
 
     @cached_property
     def programs(self) -> tuple[PreparedProgram, PreparedProgram]:
-        """Those of the relation, and of the first rows."""
+        """The programs of the relation and of the first rows."""
         return prepare(self.compiled.relation), prepare(self.compiled.firsts)
 
     @cached_property
@@ -48,7 +48,7 @@ class PreparedHandlers:
         return found
 
     def dataflow(self) -> Dataflow:
-        """The loop before its first row."""
+        """The loop before its first round."""
         return Dataflow(self.handlers, Places(self.compiled.key_at, *self.compiled.on))
 
 
@@ -61,11 +61,11 @@ class Handling:
     maps: WorkingMaps
     last: int
     stops: bool = False
-    """Whether rounds end after the last one that there may be, and it is no error."""
+    """Whether rounds just end at the limit; otherwise it is an error."""
     sizes: dict[int, int] = field(default_factory=dict)
 
     def run(self, flow: Dataflow, changes: Mapping[str, Rows], *, initial: bool) -> None:
-        """Let a loop take in the changes of what it reads."""
+        """Apply the changes of the loop's inputs."""
         self.maps.begin_round()
         relation, firsts = (_deltas(delta_of(p, self.maps, changes, initial=initial)) for p in self.state.programs)
         for number, changed in enumerate(flow.follow(relation, firsts), 0 if initial else 1):
@@ -78,7 +78,7 @@ class Handling:
                 raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)
 
     def resumed(self) -> Dataflow:
-        """The loop as the last epoch left it."""
+        """The loop in its stored state."""
         flow = self.state.dataflow()
         there = self.maps.stored(self.state.compiled.entries).consolidated().select([f.name for f in ENTRIES])
         flow.resume(values_of_rows(there))
@@ -91,7 +91,7 @@ def _deltas(rows: Rows) -> list[Delta]:
 
 
 def as_rows(changes: Sequence[tuple[Row, int]], fields: Sequence[Field]) -> Rows:
-    """Rows that come and go, as columns."""
+    """Rows with weights, as columns."""
     columns: dict[str, Any] = {
         f.name: pa.array([row[at] for row, _ in changes], type=arrow_type(f.type)) for at, f in enumerate(fields)
     }

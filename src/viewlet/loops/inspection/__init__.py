@@ -1,1 +1,1 @@
-"""Looking at a loop: explained, checked, its rounds and their sizes."""
+"""Inspecting loops: `explain`, `check`, the history and sizes of rounds."""

@@ -1,8 +1,8 @@
-"""A loop computed by Spark, round by round, as its text says: what `check` compares with.
+"""Runs a loop in Spark, round by round, from its text, for `check`.
 
-Nothing of the compiled programs is used. Each round is the user's own query, its ties decided as in every definition,
-over tables of the rows so far; only how a round's rows are merged with the earlier ones is done here, row by row. A loop that goes on from its last result is
-right if one more round from there changes nothing beyond its condition.
+It does not use the compiled programs. Each round runs the user's own query, with ties decided as in every definition,
+over tables of the rows so far; only merging a round's rows with earlier ones is done here, row by row. A loop that
+continues from its last result is correct if one more round changes nothing beyond what its condition allows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Fields = Sequence[Field]
 
 
 def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
-    """What a loop comes to, when Spark runs its rounds from the first on."""
+    """The result of a loop when Spark runs its rounds: from the first, or one more round from the stored result."""
     from viewlet.spark.session.children import active, clone
     from viewlet.spark.session.session import FAULTY_RULES, leave_out
 
@@ -63,7 +63,7 @@ def recompute(warehouse: Warehouse, loop: Loop) -> Rows:
 
 
 def _handled_again(warehouse: Warehouse, loop: Loop) -> Rows:
-    """What the handlers make of all rows, from scratch."""
+    """The result of handlers, run from scratch in process."""
     snapshot = warehouse.store.snapshot()
     found = loop.after_rounds(
         loop.text.last_round, lambda name: visible(warehouse.catalog.find(name), snapshot.contents(name).consolidated())
@@ -73,19 +73,19 @@ def _handled_again(warehouse: Warehouse, loop: Loop) -> Rows:
 
 @dataclass
 class CollectedState:
-    """The rows of a state so far, by what tells them apart."""
+    """The rows of a state so far, by a text that identifies each."""
 
     text: State
     compiled: AnyState
     rows: dict[str, Row] = field(default_factory=dict)
     changed: list[Row] = field(default_factory=list)
-    """Those that the last round brought."""
+    """The rows of the last round."""
     improved: list[Row] = field(default_factory=list)
-    """Those that min or max has replaced by better ones."""
+    """The rows that min or max has replaced by better ones."""
 
     @property
     def so_far(self) -> list[Row]:
-        """What its name stands for in a step that reads the rows of all rounds."""
+        """The rows that a step over all rounds reads."""
         return [*self.rows.values(), *self.improved]
 
     @property
@@ -94,12 +94,12 @@ class CollectedState:
         return self.compiled.fields
 
     def replace(self, rows: Iterable[Row]) -> None:
-        """Take rows in the place of those that are there."""
+        """Replace all rows."""
         self.changed = list(rows)
         self.rows = {f"{at}": row for at, row in enumerate(self.changed)}
 
     def merge(self, rows: Iterable[Row]) -> None:
-        """Take in what a round gives."""
+        """Merge the rows of a round."""
         match self.text.merge:
             case "all":
                 new = {f"{len(self.rows) + at}": row for at, row in enumerate(rows)}
@@ -124,7 +124,7 @@ class CollectedState:
         return [i for i, f in enumerate(self.fields) if f.name.lower() in key]
 
     def _add(self, rows: Iterable[Row]) -> None:
-        """Add the rows of a round to those of their keys; a sum leaves NULL out."""
+        """Add the rows of a round to those with their keys, ignoring NULL."""
         self.changed, at = list(rows), self._key_at
         for row in self.changed:
             key = _written([row[i] for i in at])
@@ -134,7 +134,7 @@ class CollectedState:
             )
 
     def _merge_by_code(self, rows: Iterable[Row]) -> None:
-        """Let the user's function merge the rows of a round with those of their keys."""
+        """Merge the rows of a round with those of their keys by the user's function."""
         assert isinstance(self.compiled, CompiledState)
         assert self.compiled.code is not None
         there = {tuple(row[at] for at in self._key_at): row for row in self.rows.values()}
@@ -145,7 +145,7 @@ class CollectedState:
         self.changed = [there[key] for key in changed]
 
     def _best(self, rows: Iterable[Row]) -> dict[str, Row]:
-        """Of each key the row that comes first among those of a round."""
+        """The best row of each key in a round."""
         best: dict[str, Row] = {}
         for row in rows:
             own = _written([row[i] for i in self._key_at])
@@ -160,7 +160,7 @@ class CollectedState:
         return ours > others if self.compiled.choice and self.compiled.choice.is_greatest else ours < others
 
     def _is_better(self, row: Row, other: Row) -> bool:
-        """Whether min or max prefers a row."""
+        """Whether min or max prefers `row`."""
         choice = self.compiled.choice
         if choice is None:
             return False
@@ -171,7 +171,7 @@ class CollectedState:
         return bool(value > there if choice.is_greatest else value < there)
 
     def _is_news(self, key: str, row: Row) -> bool:
-        """Whether a row takes the place of the one that its key has."""
+        """Whether a row replaces the current one of its key."""
         there = self.rows.get(key)
         if there is None:
             return True
@@ -179,12 +179,12 @@ class CollectedState:
 
 
 def _written(values: Iterable[Any]) -> str:
-    """Values as a text that is the same for equal ones: 0.0 is −0.0."""
+    """A text that is equal for equal values; 0.0 equals −0.0."""
     return repr([v + 0.0 if isinstance(v, float) else v for v in values])
 
 
 def _order(value: Any) -> tuple[bool, bool, Any]:
-    """Where a value comes in order: NaN after all numbers, NULL last."""
+    """A sort key: NaN after all numbers, NULL last."""
     is_nan = isinstance(value, float) and value != value
     return value is None, is_nan, 0 if value is None or is_nan else value
 
@@ -198,11 +198,11 @@ class Rerun:
     text: LoopText
     states: Sequence[CollectedState]
     queries: Mapping[str, StoredQuery] = field(default_factory=dict)
-    """Those that its texts read by name."""
+    """The stored queries that its texts read by name."""
     sizes: dict[int, int] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Rounds until none brings rows, or as many as there may be."""
+        """Run rounds until one derives nothing new, or up to the limit."""
         for state in self.states:
             state.merge(self._rows(state, state.text.first))
         while any(state.changed for state in self.states):
@@ -218,7 +218,7 @@ class Rerun:
                 state.merge(rows)
 
     def run_on(self, snapshot: Snapshot, until: CompiledUntil | None) -> None:
-        """One more round from what is stored; where its condition holds, what is stored stays."""
+        """Run one more round from the stored states; keep these if the condition holds."""
         for state in self.states:
             assert not isinstance(state.compiled, RelaxedState)
             stored = snapshot.contents(state.compiled.bag).consolidated().select(state.compiled.stored)
@@ -228,7 +228,7 @@ class Rerun:
             self._replace(made)
 
     def settle(self, until: CompiledUntil | None) -> None:
-        """Rounds from the first rows on, until they settle, or as many as there may be: diffusion is compared with the end."""
+        """Run rounds from the first rows until they converge, or up to the limit; diffusion ignores the limit."""
         self._replace([self._rows(state, state.text.first) if state.text.initial else [] for state in self.states])
         for _ in range(MOST_SETTLING if self.text.diffuses else self.text.last_round):
             made = [self._step(state) for state in self.states]
@@ -244,7 +244,7 @@ class Rerun:
             state.replace(rows)
 
     def _is_done(self, until: CompiledUntil, made: Sequence[list[Row]]) -> bool:
-        """Whether the condition holds for what a round changed."""
+        """Whether the condition holds for the changes of a round."""
         at = next(i for i, state in enumerate(self.states) if state.text.name == until.state)
         new, old = ({_written(row) for row in rows} for rows in (made[at], self.states[at].changed))
         for name, rows, others in (("new", made[at], old), ("old", self.states[at].changed, new)):
@@ -255,7 +255,7 @@ class Rerun:
         return new == old or all(row.done for row in answers)
 
     def answer(self, fields: Fields) -> Rows:
-        """What the query over the states gives."""
+        """The result of the query over the states."""
         for state in self.states:
             self._show(state, state.rows.values())
         return self._query(self.text.result, fields)
@@ -269,14 +269,14 @@ class Rerun:
         return values_of_rows(self._query(cast_query(query, tuple(state.fields)), state.fields))
 
     def _query(self, text: str, fields: Fields) -> Rows:
-        """What Spark answers, ties decided."""
+        """Run a query in Spark, with ties decided."""
         from viewlet.spark.rewrite.stabilize import stable
 
         show_stored(self.spark, self.queries, text)
         return Rows.of(to_arrow(stable(self.spark.sql(text)), fields))
 
     def _show(self, state: CollectedState, rows: Iterable[Row]) -> None:
-        """Let the name of a state stand for some rows."""
+        """Register rows under the name of a state."""
         table = _as_rows(list(rows), state.fields).arrow()
         from_arrow(self.spark, table, state.fields).createOrReplaceTempView(quoted(state.text.name))
 

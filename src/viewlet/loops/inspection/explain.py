@@ -1,4 +1,4 @@
-"""`explain` of a loop: for each state what a round does, what it finds unchanged in every round, and what is kept."""
+"""`explain` of a loop: for each state, the statements of a round, its invariant views and its maps."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 _LAST = 12
-"""So many of the last rounds are listed."""
+"""How many of the last rounds are listed."""
 
 
 def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
-    """The states with their operators, maps and statements, the query over them, and what epochs cost."""
+    """The states with their operators, maps and statements, the query over them, and the cost of epochs."""
     snapshot, records = warehouse.store.snapshot(), warehouse.history(loop.name)
     lines = [
         padded(f"loop {loop.name} {heading(loop.compiled.result)}", plural(snapshot.contents(loop.name).total(), "row"))
@@ -39,14 +39,14 @@ def explain(warehouse: Warehouse, loop: Loop, *, verbose: bool = False) -> str:
 
 
 def _where(loop: Loop) -> str:
-    """Which engine runs rounds."""
+    """Where rounds run."""
     if (why := why_in_process(loop.compiled)) is not None:
         return f"rounds run in the driver's process, whichever engine the warehouse has: {why}"
     return "rounds run in the driver's process, or, where they read many rows, on Spark: each is a job"
 
 
 def outline(loop: Loop) -> str:
-    """The same for a loop that does not exist yet: without sizes and costs."""
+    """The same for a loop that is not created, without sizes and costs."""
     lines = [f"loop {loop.name} {heading(loop.compiled.result)}"]
     for text, state in zip(loop.text.states, loop.compiled.states, strict=True):
         lines += _state(loop, text, state, None)
@@ -67,7 +67,7 @@ def _state(loop: Loop, text: State, state: AnyState, snapshot: Snapshot | None, 
 
 
 def _relaxed(text: State, state: RelaxedState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
-    """The edges as an invariant view, the first rows, and what a round does along the edges of the rows that changed."""
+    """A relaxation: its edges and first rows as views, and the statement of a round."""
     columns = ", ".join(f.name for f in state.fields)
     value = "" if state.offering.value is None else f", {show_expr(state.offering.value)}"
     target = state.edges.columns[1].name
@@ -81,7 +81,7 @@ def _relaxed(text: State, state: RelaxedState, snapshot: Snapshot | None, *, ver
 
 
 def _handled(text: State, state: HandledState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
-    """The relation and the first rows as views, and where deltas go in a round."""
+    """A state with handlers: its relation and first rows as views, and the flow of deltas in a round."""
     columns, (left, right) = ", ".join(f.name for f in state.fields), state.on
     on = f"{state.fields[left].name} = {state.relation.columns[right].name}"
     return [
@@ -94,7 +94,7 @@ def _handled(text: State, state: HandledState, snapshot: Snapshot | None, *, ver
 
 
 def _gathered(loop: Loop, text: State, state: GatheredState, snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
-    """The edges and the columns of vertices as invariant views, and what a round adds to sums, or makes of them."""
+    """A gathering state: its invariant views, and the statements of a round."""
     columns, gathering = ", ".join(f.name for f in state.fields), state.gathering
     rows = "" if snapshot is None else plural(snapshot.contents(state.bag).total(), "row")
     sources = "" if state.sources is None else f" ⋈ {state.sources.view}"
@@ -118,7 +118,7 @@ def _gathered(loop: Loop, text: State, state: GatheredState, snapshot: Snapshot 
 
 
 def _views(title: str, programs: Sequence[Program], snapshot: Snapshot | None, *, verbose: bool) -> list[str]:
-    """Views that a graph in memory is made of."""
+    """The views that a graph in memory is built from."""
     lines = [f"  {title}"]
     for program in programs:
         own = ", ".join(f.name for f in program.columns)
@@ -128,7 +128,7 @@ def _views(title: str, programs: Sequence[Program], snapshot: Snapshot | None, *
 
 
 def merging(text: State, state: AnyState) -> str:
-    """What a round's rows do to the earlier ones."""
+    """How the rows of a round are merged with earlier ones."""
     match text.merge:
         case "all":
             return "every round adds its rows"
@@ -149,7 +149,7 @@ def merging(text: State, state: AnyState) -> str:
 
 
 def varying(state: CompiledState) -> set[str]:
-    """The maps of a step that rounds change; the others are the same in every round of an epoch."""
+    """The maps of a step that rounds change; the others do not change within an epoch's rounds."""
     found = {state.feed}
     for step in state.program.steps:
         if any(bag in found for term in step.terms for bag in changes_read(term)):
@@ -171,7 +171,7 @@ def _program(program: Program, snapshot: Snapshot | None, varying: set[str], *, 
 
 
 def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
-    """How much each round of the last epoch changed."""
+    """How many rows each round of the last epoch changed."""
     for record in reversed(records):
         done = record.get("views", {}).get(loop.name, {})
         if (rounds := done.get("rounds")) is not None:
@@ -186,6 +186,6 @@ def _rounds(loop: Loop, records: list[dict[str, Any]]) -> list[str]:
 
 
 def _held(held: dict[str, float]) -> list[str]:
-    """What the last round left unread."""
+    """The changes that are held back."""
     most = f", by {held['most']:.3g} at most" if "most" in held else ""
     return [f"held back: {held['rows']:,} rows changed{most}, and no round has read it"] if held.get("rows") else []

@@ -1,4 +1,4 @@
-"""Looking at the rounds of a loop."""
+"""The history of a loop's state, by round."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def history(db: Database, view: str, state: str | None = None) -> pa.Table:
     """The rows of a loop's state, each with the round that produced it, `_round`; `state` names one of several.
 
-    Under USING KEY there are several rows of a key, each better than those before it. A state that rounds replace has
-    no history, but its last rows.
+    With USING KEY a key has several rows, each better than those before it. A state that every round replaces has no
+    history; only its last rows are returned.
     """
     from viewlet.loops.maintained import Loop
 
@@ -48,7 +48,7 @@ def _stored(warehouse: Warehouse, state: CompiledState | GatheredState | Handled
 
 
 def _rounds_again(warehouse: Warehouse, loop: Loop, state: RelaxedState) -> pa.Table:
-    """The rounds, run from the first on: of those that go along edges no history is kept."""
+    """The history of a relaxation, which is not stored: its rounds run again from the start."""
     snapshot = warehouse.store.snapshot()
 
     def rows(name: str) -> Rows:

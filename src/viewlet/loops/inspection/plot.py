@@ -1,4 +1,4 @@
-"""Loops as pictures: how many rows each round changed, with Matplotlib (`pip install viewlet[plot]`)."""
+"""Plots how many rows each round changed, with Matplotlib (`pip install viewlet[plot]`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def plot(db: Database, view: str, *, epochs: int = 1, ax: Any = None) -> Any:
-    """|ΔX| by round for the last epochs that changed a loop; the axes that it is drawn on."""
+    """Plot |ΔX| by round for the last epochs that changed a loop; return the axes."""
     records = [(r["epoch"], r.get("views", {}).get(view, {})) for r in db.history(view)]
     found = [(epoch, done["rounds"]) for epoch, done in records if "rounds" in done]
     if not found:

@@ -1,4 +1,4 @@
-"""The first rounds of a loop, run in memory: nothing is stored, and nothing that is stored is looked at."""
+"""The first rounds of a loop, run in memory, without reading or writing stored state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from viewlet.loops.run.run_loop import opened, rounds_of
 
 
 def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Rows:
-    """The result of a loop over some rows after so many rounds, or after as many as there are."""
+    """The result of a loop over some rows after `number` rounds, or fewer if it ends before."""
     maps = opened(loop, None, initial=True)
     if loop.relaxed is not None:
         states = _relaxed(loop, loop.relaxed, maps, rows, number)
@@ -72,7 +72,7 @@ def _handled(
 
 
 def _up_to(loop: PreparedLoop, state: PreparedState, history: Rows, number: int) -> Rows:
-    """The rows of a history up to a round; of a repetition just those of that round, as if it were the last."""
+    """The rows of a history up to a round; for REPEAT only those of that round, relabelled as the last."""
     if loop.text.states[0].merge != "last" or loop.text.limit is None:
         return history.filter(round_of(history) <= number)
     own = history.filter(round_of(history) == min(number, loop.text.limit.rounds))

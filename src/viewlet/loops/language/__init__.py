@@ -1,1 +1,1 @@
-"""What a user writes: the spellings of loops, in SQL and Python, and the values that they become."""
+"""The syntax of loops in SQL and Python, and the values that they are parsed into."""

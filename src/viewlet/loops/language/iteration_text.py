@@ -1,4 +1,4 @@
-"""ITERATE and REPEAT as loops.
+"""Parses ITERATE and REPEAT.
 
     INITIALIZE t [(column, …)] AS (query), …
     ITERATE SET t = query; LET u = query; …
@@ -7,8 +7,8 @@
 
     REPEAT t = query STEP query LIMIT n [RETURN query]
 
-Statements are carried out in order: what comes after SET t = … reads the new t. What INITIALIZE names and no SET
-changes is the same in every round. With RESTART, every epoch begins with the first rows, and not with its last result.
+Statements run in order: those after SET t = … read the new t. Tables of INITIALIZE that no SET changes are the same in
+every round. With RESTART, every epoch starts from the first rows instead of the last result.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Assignment:
 
 
 def read_iteration(text: str) -> LoopText | None:
-    """The loop that INITIALIZE … or REPEAT … says; None if a text begins with neither."""
+    """Parse INITIALIZE … or REPEAT …; None if a text begins with neither."""
     reader = Reader(text)
     if reader.accept("REPEAT"):
         return _repeat(reader)
@@ -116,7 +116,7 @@ def _assignments(reader: Reader, first: Mapping[str, Definition]) -> Iterator[As
 
 
 def _query(reader: Reader, *stops: str) -> str:
-    """A query, which may stand in parentheses, up to one of some words."""
+    """The text of a query up to one of these words."""
     text = reader.until(*stops)
     if not text:
         reader.fail("a query")
@@ -139,7 +139,7 @@ def _until(reader: Reader, assigned: Sequence[Assignment]) -> Until | None:
 
 
 def _kept(assigned: Sequence[Assignment], result: str, until: Until | None) -> set[str]:
-    """What lives on from round to round: what is read before it is set, what is returned, what the condition is about."""
+    """The tables that rounds keep: those read before they are set, those returned, and the condition's."""
     read: set[str] = set() if until is None else {until.state.lower()}
     named = {a.name.lower() for a in assigned if not a.is_let}
     read |= mentioned(result, named)

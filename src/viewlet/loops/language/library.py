@@ -11,7 +11,7 @@ from viewlet.plan.words import identifier
 
 
 def reachable(edges: str, sources: str, *, src: str = "src", dst: str = "dst") -> str:
-    """The vertices `v` that are reachable from those that a query returns, and these themselves."""
+    """The vertices `v` that are reachable from the vertices of a query, including these."""
     a, b, edges = map(identifier, (src, dst, edges))
     return f"""WITH RECURSIVE reached(v) AS (
   {sources} UNION
@@ -29,7 +29,7 @@ SELECT src, dst FROM paths"""
 
 
 def shortest_paths(edges: str, sources: str, *, src: str = "src", dst: str = "dst", weight: str = "w") -> str:
-    """The least sum of weights `cost` of a path to each vertex `v` from those that a query returns.
+    """The least sum of weights, `cost`, of a path to each vertex `v` from the vertices of a query.
 
     Weights may be zero; on a cycle of negative ones the loop does not end.
     """
@@ -41,7 +41,7 @@ SELECT v, cost FROM distances"""
 
 
 def connected_components(edges: str, *, src: str = "src", dst: str = "dst") -> str:
-    """For each vertex `v` the least vertex of its component, whichever way edges point."""
+    """For each vertex `v` the least vertex of its component, ignoring the directions of edges."""
     return f"""WITH RECURSIVE {_both_ways(edges, src, dst, "UNION ALL")},
 components(v, component) USING KEY (v) AS (
   SELECT a, a FROM neighbours UNION
@@ -103,7 +103,7 @@ RETURN SELECT v, rank FROM ranks"""
 
 
 def label_propagation(edges: str, labels: str, rounds: int, *, src: str = "src", dst: str = "dst") -> str:
-    """The label of each vertex after so many rounds, in each of which it takes the most frequent of its neighbours.
+    """The label of each vertex after some rounds, in each of which it takes the most frequent label of its neighbours.
 
     `labels` is a query that returns vertices and their first labels; of equally frequent labels, the least is taken.
     """
@@ -122,8 +122,8 @@ def adsorption(
 ) -> str:
     """The `score` of each `label` at each vertex `v`: its own share, and the mean of its neighbours' scores.
 
-    `labels` is a query that gives vertices, labels and their scores, of which a vertex keeps the share `keep`; the rest
-    of its score comes from its neighbours, whichever way edges point.
+    `labels` is a query that returns vertices, labels and scores, of which a vertex keeps the share `keep`; the rest of
+    its score comes from its neighbours, ignoring the directions of edges.
     """
     return f"""INITIALIZE {_both_ways(edges, src, dst)},
   near(v, n) AS (SELECT b, count(*) FROM neighbours GROUP BY b),
@@ -138,7 +138,7 @@ RETURN SELECT v, label, score FROM scores"""
 
 
 def k_core(edges: str, k: int, *, src: str = "src", dst: str = "dst") -> str:
-    """The vertices `v` of the largest part of a graph in which each has at least k neighbours, whichever way edges point."""
+    """The vertices `v` of the k-core, the largest subgraph where each has at least k neighbours, ignoring directions."""
     return f"""INITIALIZE {_both_ways(edges, src, dst)}, core(v) AS (SELECT DISTINCT a FROM neighbours)
 ITERATE SET core =
   SELECT n.a AS v FROM neighbours n JOIN core c ON c.v = n.a JOIN core d ON d.v = n.b
@@ -147,7 +147,7 @@ UNTIL FIXPOINT RESTART RETURN SELECT v FROM core"""
 
 
 def k_means(points: str, centers: str, columns: Sequence[str], *, key: str = "id", rounds: int = 100) -> str:
-    """The centers that points settle around, starting from a query's: a column `center`, then one for each column.
+    """The centers of clusters of points, starting from those of a query: a column `center`, then the given columns.
 
     When points change, the loop resumes from its last centers; to start over, use `db.rebuild`.
     """

@@ -1,10 +1,11 @@
-"""The Python form of loops: the same three, with DataFrames and functions of DataFrames instead of queries.
+"""The Python form of loops, with DataFrames and functions of DataFrames instead of queries.
 
     recursion(Recursive("d", first, step, key="v"))        WITH RECURSIVE d USING KEY (v) AS (first UNION step)
     repetition("walk", first, step, rounds=2)              REPEAT walk = first STEP step LIMIT 2
     iteration(Iterated("rank", first, step), until="…")    INITIALIZE rank AS (first) ITERATE SET rank = step UNTIL …
 
-A function receives the states that its parameters name. A query that is no text gets a name for the loop's texts.
+A function receives the states that its parameters name. A query that is not text is given a name, by which the loop's
+texts read it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Recursive:
     key: str | Sequence[str] = ()
     all: bool = False
     merge: Callable[[Row, Row], Row] | None = None
-    """Merges the row of a key with that of a round, as tuples; then every epoch runs all rounds."""
+    """Merges the row of a key with one of a round, as tuples; with it, every epoch runs all rounds."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Iterated:
 
 @dataclass(frozen=True)
 class Handling:
-    """Handlers, and the columns of the state and of the relation that they join."""
+    """Handlers, and the columns by which the state and the relation are joined."""
 
     handlers: Handlers
     on: tuple[str, str]
@@ -62,14 +63,14 @@ class Handling:
 
 @dataclass(frozen=True)
 class PythonLoop:
-    """A loop, and its queries that are no texts, by the names that its texts use."""
+    """A loop, and its queries that are not text, by the names that its texts use."""
 
     text: LoopText
     queries: Mapping[str, Any]
     handling: Handling | None = None
-    """Users' handlers, where they are the step."""
+    """The handlers, if they are the step."""
     merges: Mapping[str, Any] = field(default_factory=dict)
-    """Users' functions that merge the rows of a key, by the names of states."""
+    """The user-defined merge functions, by state."""
 
 
 def recursion(
@@ -188,7 +189,7 @@ def _result(queries: dict[str, Any], states: tuple[State, ...], result: Step | N
 
 
 def _named(queries: dict[str, Any], name: str, query: Step) -> str:
-    """A text that reads a query: itself, or by its name."""
+    """A text for a query: the query itself, or one that reads it by a name."""
     if isinstance(query, str):
         return query
     queries[name] = query

@@ -1,4 +1,4 @@
-"""From a text to the loop that it says, whatever the spelling."""
+"""Parses loops in any of their SQL forms."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from viewlet.loops.language.syntax import LoopText
 
 
 def read_loop(text: str) -> LoopText | None:
-    """The loop that a query is; None if it is an ordinary one."""
+    """Parse a loop; None if the query is an ordinary one."""
     return read_recursion(text) or read_iteration(text)

@@ -1,11 +1,11 @@
-"""WITH RECURSIVE as a loop.
+"""Parses WITH RECURSIVE.
 
     WITH RECURSIVE [([ERROR | RETURN] AT RECURSION LIMIT n)]
       r [(column, …)] [USING KEY (column, …)] [MAX RECURSION LEVEL n] AS (query UNION [ALL] query), …
     query
 
-A name is recursive if its query reads it, directly or through others. Other names are put where they are read: a
-query is given those that come before it, as a WITH of its own.
+A name is recursive if its query reads it, directly or through others. The other names that a query reads are added to
+it as a WITH of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from viewlet.sql.reader import Reader, unquoted
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name of a WITH, as it is written."""
+    """A named query of a WITH."""
 
     name: str
     columns: tuple[str, ...]
@@ -32,7 +32,7 @@ class Definition:
 
 
 def read_recursion(text: str) -> LoopText | None:
-    """The loop that a query is; None if it is not recursive."""
+    """Parse WITH RECURSIVE; None if the query is not recursive."""
     reader = Reader(text)
     if not reader.accept("WITH", "RECURSIVE"):
         return None
@@ -83,14 +83,14 @@ def _definitions(reader: Reader) -> Iterator[Definition]:
                 key = reader.names("a column of the key")
             else:
                 reader.expect("MAX", "RECURSION", "LEVEL")
-                limit = Limit(whole_number(reader, "the level") - 1)  # Spark runs so many steps; the last gives nothing
+                limit = Limit(whole_number(reader, "the level") - 1)  # the last of Spark's steps returns nothing
         yield Definition(name, columns, key, limit, in_parentheses(reader), line)
         if not reader.accept(","):
             return
 
 
 def in_parentheses(reader: Reader) -> str:
-    """The text of what stands in parentheses."""
+    """The text inside parentheses."""
     if not reader.sees("("):
         reader.fail("( and a query")
     start = reader.word.end
@@ -102,9 +102,9 @@ _ENDS_FROM = ("SELECT", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "LIMIT", "W
 
 
 def mentioned(query: str, names: Collection[str]) -> set[str]:
-    """The names, in small letters, that a query reads as tables: in a FROM, at its beginning or after JOIN or a comma."""
+    """The names, in lower case, that a query reads as tables: after FROM, JOIN, or a comma in a FROM."""
     found: set[str] = set()
-    inside = [False]  # whether each open parenthesis, and what is around all, is in its FROM
+    inside = [False]  # for the whole query and each open parenthesis: whether it is in its FROM
     words = read_words(query)
     for last, word, following in zip((Word("sign", "", 0, 0, 0), *words), words, words[1:], strict=False):
         if word.key == "(":
@@ -120,7 +120,7 @@ def mentioned(query: str, names: Collection[str]) -> set[str]:
 
 
 def _reached(name: str, reads: Mapping[str, set[str]]) -> set[str]:
-    """The names that a name reads, directly or through others."""
+    """The names that a query reads, directly or through others."""
     found: set[str] = set()
     waiting = [name]
     while waiting:
@@ -131,7 +131,7 @@ def _reached(name: str, reads: Mapping[str, set[str]]) -> set[str]:
 
 
 def _refuse_strata(found: Mapping[str, Definition], reads: Mapping[str, set[str]], recursive: Sequence[str]) -> None:
-    """Two loops, one of which reads the other's result, are two views."""
+    """Refuse a loop that reads the result of another: these must be two views."""
     for name in recursive:
         for other in recursive:
             if other in _reached(name, reads) and name not in _reached(other, reads):
@@ -144,13 +144,13 @@ def _refuse_strata(found: Mapping[str, Definition], reads: Mapping[str, set[str]
 def _preamble(
     name: str, found: Mapping[str, Definition], reads: Mapping[str, set[str]], recursive: Sequence[str]
 ) -> list[Definition]:
-    """The queries that a recursive one reads and that are none themselves, in their order."""
+    """The non-recursive queries that a recursive one reads, in order."""
     reached = _reached(name, reads)
     return [d for other, d in found.items() if other in reached and other not in recursive]
 
 
 def with_names(definitions: Sequence[Definition], query: str) -> str:
-    """A query that can read some others by their names."""
+    """A query with others as its WITH."""
     if not definitions:
         return query
     named = (
@@ -161,7 +161,7 @@ def with_names(definitions: Sequence[Definition], query: str) -> str:
 
 
 def _state(definition: Definition, recursive: Sequence[str], preamble: Sequence[Definition]) -> State:
-    """A recursive query, taken apart: the part that does not read what is recursive, and the one that does."""
+    """Split a recursive query into its first rows, which read nothing recursive, and its step."""
     parts = list(_parts(definition.query))
     names = {*recursive, *(d.name.lower() for d in preamble if mentioned(d.query, recursive))}
     steps = [p for p in parts if mentioned(p[1], names)]
@@ -184,7 +184,7 @@ def _state(definition: Definition, recursive: Sequence[str], preamble: Sequence[
 
 
 def _parts(query: str) -> Iterator[tuple[str, str]]:
-    """The parts of a union, each with what connects it to the one before."""
+    """The parts of a union, each with the operator before it."""
     reader = Reader(_without_parentheses(query))
     connector = ""
     while True:
@@ -197,7 +197,7 @@ def _parts(query: str) -> Iterator[tuple[str, str]]:
 
 
 def _without_parentheses(query: str) -> str:
-    """A query without parentheses around all of it."""
+    """A query without its outermost parentheses."""
     reader = Reader(query)
     if not reader.sees("("):
         return query

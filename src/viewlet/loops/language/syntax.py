@@ -1,8 +1,8 @@
-"""What a loop says, as frozen values; queries are texts that Spark will read, with the states as tables.
+"""The parsed form of loops; queries are texts for Spark, with the states as tables.
 
     state₀ = initial        stateᵣ₊₁ = merge(stateᵣ, step over stateᵣ)        until nothing changes, or a condition holds
 
-Every spelling (WITH RECURSIVE, USING KEY, ITERATE, REPEAT) is this one form.
+WITH RECURSIVE, USING KEY, ITERATE and REPEAT all have this form.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Merge = Literal["all", "distinct", "key", "merged", "last", "replace", "handled"]
-"""What a round's rows do to the earlier ones: they are added (UNION ALL); added where they are new (UNION); each takes
-the place of the one with its key, if it is better (USING KEY), or a user's function merges them; together they take the place of all, in so many rounds
-from the first rows on (REPEAT), or in rounds that go on from the last result until they settle (SET); or users'
-handlers say so, and the step is the relation that the state is joined with."""
+"""How the rows of a round are merged with earlier ones: `all`, added (UNION ALL); `distinct`, added if new (UNION);
+`key`, each replaces the one with its key if it is better (USING KEY); `merged`, by a user-defined function; `last`,
+they replace all, for a fixed number of rounds from the first rows (REPEAT); `replace`, they replace all, in rounds that
+continue from the last result until they converge (SET); `handled`, by user-defined handlers, where the step is the
+relation that the state is joined with."""
 
 MOST_ROUNDS, MOST_SETTLING = 10_000, 1_000
-"""A loop that says no limit is given up after so many rounds; one that has to settle, after fewer."""
+"""The limits on rounds of loops without one of their own: in general, and for loops that converge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +28,22 @@ class State:
 
     name: str
     columns: tuple[str, ...]
-    """Names for its columns; none for those of its first query."""
+    """The names of its columns; empty for those of its first query."""
     initial: str | None
-    """What it holds before the first round; None for nothing."""
+    """The query of the rows before the first round; None if there are none."""
     step: str
     merge: Merge
     key: tuple[str, ...] = ()
 
     @property
     def first(self) -> str:
-        """The query that gives its first rows, if only none."""
+        """The query of its first rows, which may return none."""
         return self.initial or f"SELECT * FROM ({self.step}) WHERE false"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The last round that may bring rows, and whether it is an error when a later one would."""
+    """The last round that may derive rows, and whether it is an error if a later one would."""
 
     rounds: int
     is_error: bool = True
@@ -50,45 +51,45 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When a loop may end: a condition over the rows that a round changed, as `new` and as `old`, matched by a key."""
+    """When a loop ends: a condition over the rows that a round changed, `new` and `old`, matched by a key."""
 
     condition: str
     state: str
     key: tuple[str, ...]
     held: str | None = None
-    """The changes for which this holds are not handed on, until they add up to one for which it does not."""
+    """Changes that meet this condition are held back until they add up to one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopText:
-    """A loop as a user writes it."""
+    """A parsed loop."""
 
     states: tuple[State, ...]
     result: str
-    """The query that makes the view's rows of the states."""
+    """The query over the states that returns the view's rows."""
     limit: Limit | None = None
     until: Until | None = None
     restarts: bool = False
-    """Whether every epoch begins with the first rows, because the result depends on them."""
+    """Whether every epoch starts from the first rows, because the result depends on them."""
     diffuses: bool = False
-    """Whether what the last round of an epoch leaves is not handed on, until its row changes again (MRQL's diffusion)."""
+    """Whether changes of the last round of an epoch wait until their row changes again (MRQL's diffusion)."""
 
     @property
     def last_round(self) -> int:
-        """The last round that may bring rows; where the query itself leaves out those of later rounds, any."""
+        """The last round that may derive rows; the general limit, if the query itself drops rows of later rounds."""
         if self.limit is None:
             return MOST_SETTLING if self.converges else MOST_ROUNDS
         return self.limit.rounds if self.limit.is_error or self.converges else MOST_ROUNDS
 
     @property
     def is_sparks_own(self) -> bool:
-        """Whether Spark itself can run it: one name, UNION ALL, and an error at the limit."""
+        """Whether Spark can run it: it has one name, UNION ALL, and an error at the limit."""
         is_error = self.limit is None or self.limit.is_error
         return len(self.states) == 1 and self.states[0].merge == "all" and is_error
 
     @property
     def converges(self) -> bool:
-        """Whether the loop goes on from its last result when something changes."""
+        """Whether rounds continue from the last result when inputs change."""
         return self.states[0].merge == "replace"
 
 
@@ -98,7 +99,7 @@ def to_document(loop: LoopText) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> LoopText:
-    """The loop that `to_document` wrote down."""
+    """Decode what `to_document` returned."""
     states = tuple(
         State(**{**state, "columns": tuple(state["columns"]), "key": tuple(state["key"])})
         for state in document["states"]

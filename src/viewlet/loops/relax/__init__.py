@@ -1,1 +1,1 @@
-"""Loops that are paths through a graph: one row for each vertex, made better along the edges that lead to it."""
+"""Loops that find best paths: one row for each vertex, improved along its incoming edges."""

@@ -12,12 +12,12 @@ from viewlet.loops.graph.growing import Growing, Values
 from viewlet.loops.graph.vertex_values import VertexValues, different
 
 NO_EDGE = -1
-"""Edges have numbers from 0 on; the first row n is known as −2 − n."""
+"""Edges are numbered from 0; first row n is represented as −2 − n."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """Values that are offered to vertices, each along an edge."""
+    """Values offered to vertices, each along an edge."""
 
     targets: Positions
     edges: Positions
@@ -43,7 +43,7 @@ class Offers:
 
 
 class Labels(VertexValues):
-    """The best value of each vertex that an offer has reached, and the edge that offered it."""
+    """The best value of each vertex reached, and the edge that offered it."""
 
     def __init__(self, dtype: str, *, is_greatest: bool) -> None:
         super().__init__(dtype)
@@ -62,12 +62,12 @@ class Labels(VertexValues):
         self._edges.fill_up(length, NO_EDGE)
 
     def renumber(self, numbers: Positions, *, is_first: bool) -> None:
-        """Edges, or first rows, have other numbers."""
+        """Renumber edges, or first rows."""
         known = self.edges < NO_EDGE if is_first else self.edges > NO_EDGE
         self.edges[known] = numbers[-2 - self.edges[known] if is_first else self.edges[known]]
 
     def improve(self, offers: Offers) -> Positions:
-        """Take the offers that are better than what is known; the vertices that they are made to."""
+        """Accept the offers that improve values; return the vertices improved."""
         offers = offers.where(self.is_better(offers.targets, offers.values, offers.valid))
         if not len(offers):
             return offers.targets
@@ -85,12 +85,12 @@ class Labels(VertexValues):
         return changed
 
     def take(self, vertices: Positions, values: Values) -> None:
-        """Let vertices that have a value have a better one."""
+        """Replace the values of vertices by better ones."""
         self.note(vertices)
         self.values[vertices] = values
 
     def take_best(self, targets: Positions, values: Values) -> Positions:
-        """Take the values that are better than what is known, whatever edges they come from; the vertices that they are of."""
+        """Accept the values that are better, without naming edges; return the vertices improved."""
         better = np.flatnonzero(self.is_better(targets, values, np.ones(len(values), np.bool_)))
         changed = different(targets[better], len(self))
         self.note(changed)
@@ -105,7 +105,7 @@ class Labels(VertexValues):
         return ahead
 
     def forget(self, vertices: Positions) -> None:
-        """Let some vertices have no value."""
+        """Delete the values of vertices."""
         super().forget(vertices)
         self.edges[vertices] = NO_EDGE
 
@@ -118,7 +118,7 @@ class Labels(VertexValues):
         return bool(self.present.all() and self.valid.all())
 
     def is_better(self, targets: Positions, offered: Values, valid: Mask) -> Mask:
-        """Which offers are better: a value than NULL, and a row, if only with NULL, than none."""
+        """Which offers are better: any value beats NULL, and any row, even with NULL, beats none."""
         beats = self.is_ahead(offered, self.values[targets])
         if self.are_complete:
             return beats & valid

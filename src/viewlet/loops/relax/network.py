@@ -1,8 +1,9 @@
-"""A graph whose vertices have the best value that a path offers them, kept as edges come and go.
+"""A graph whose vertices have the best value that a path offers them, maintained as edges change.
 
-New edges offer their targets a value. Where an edge goes that a vertex has its value from, the vertex and the tree
-below it lose theirs, and the edges that arrive there offer them others. From then on both are one case: whatever got
-better offers its neighbours a value, until nothing does. Where most values would be lost, all are found anew.
+New edges offer their targets a value. When the edge is deleted that a vertex has its value from, the vertex and the
+tree below it lose their values, and their incoming edges offer them new ones. From there on both cases are the same:
+improved vertices make offers to their neighbours until nothing improves. If too many values would be lost, all are
+recomputed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from viewlet.loops.relax.sweep import Sweep
 from viewlet.plan.expr import Column
 
 _FEW, _PART = 1000, 4
-"""If more than these and one in so many vertices lose their values, all are found anew."""
+"""If more vertices lose their values than _FEW plus 1 / _PART of all, all values are recomputed."""
 
 
 class Network:
@@ -45,15 +46,15 @@ class Network:
         self.firsts = Edges([] if offering.value is None else [self._kind])
         self.labels = Labels(self._dtype, is_greatest=offering.is_greatest)
         self.begins_again = False
-        """Whether all values were found anew the last time."""
+        """Whether the last run recomputed all values."""
         self._sweep: Sweep | None = None
         self._last_swept = 0
-        """How many rounds over all edges there were in this epoch."""
+        """The number of sweeps over all edges in this epoch."""
 
     def follow(self, edges: Rows, firsts: Rows, known: Rows | None = None) -> Iterator[Positions]:
-        """Rounds that take in what changes of the edges and of the first rows: the vertices that each round changes.
+        """Apply changes of the edges and of the first rows; yield the vertices that each round changes.
 
-        `known` is what an earlier run of the same work had found, as `found` gives it: it is offered along with the others.
+        `known`: the values that an interrupted run had found, as `found` returned them; they are offered, too.
         """
         self._compact()
         self._last_swept = 0
@@ -72,23 +73,23 @@ class Network:
             yield from self._rounds(offers, known)
 
     def solve(self, known: Rows | None = None) -> Iterator[Positions]:
-        """The same from scratch, with the edges that are there."""
+        """Recompute all values from the current edges."""
         self.labels.forget_all()
         yield from self._rounds([self._first(self.firsts.all())], known)
 
     def changes(self) -> Rows:
-        """What the rounds have changed since the last time: the key of each row, then its value."""
+        """The changes since the last call: the key of each row, then its value."""
         old, new = self.labels.changes()
         return Rows.concat([self._rows(old).negated(), self._rows(new)])
 
     def rows(self, vertices: Positions) -> Rows:
-        """The rows of some vertices as they are."""
+        """The current rows of vertices."""
         return self._rows(self.labels.known(vertices))
 
     def found(self, vertices: Positions) -> Rows:
-        """What some vertices have, and what their edges, or first rows, are, whatever the numbers of these.
+        """The values of vertices with hashes of the edges, or first rows, that offered them, for checkpoints.
 
-        In rounds over all edges it is not known yet which edge it was: the round is known, and is no more than noted here.
+        During a sweep the edge is not known yet; the number of the round is recorded instead.
         """
         labels, named = self.labels.known(vertices), self.labels.edges[vertices]
         rounds = np.zeros(len(vertices), np.int32) if self._sweep is None else self._sweep.round_of(vertices)
@@ -111,7 +112,7 @@ class Network:
         return hash_rows(columns, len(edges), seed=int(store is self.firsts))
 
     def _offered_before(self, known: Rows) -> Offers:
-        """What an earlier run had found, each along an edge with the same contents."""
+        """The values of an interrupted run as offers, along edges with the same hashes."""
         (targets,), wanted = self.vertices.number([known["key"]]), values_of(known["edge"], "u8")
         edges, firsts = (store.arriving(different(targets, len(self.vertices))) for store in (self.edges, self.firsts))
         names = np.concatenate([edges, self._name(firsts, self.firsts)])
@@ -122,7 +123,7 @@ class Network:
         return offers.where(is_there)
 
     def _swept_before(self, known: Rows) -> Positions:
-        """Take what an earlier run had found in rounds over all edges; the vertices that are better with it."""
+        """Accept the values that an interrupted run had found in sweeps; return the vertices improved."""
         (targets,) = self.vertices.number([known["key"]])
         sweep = Sweep(self.edges.arrivals(), self.labels)
         changed = sweep.take_up(targets, values_of(known["value"], self._dtype), values_of(known["round"], "i4"))
@@ -131,7 +132,7 @@ class Network:
         return changed
 
     def _begun(self, offers: Sequence[Offers], known: Rows | None) -> Positions:
-        """The vertices that are better with first offers, and with what an earlier run had found."""
+        """Accept the first offers and the values of an interrupted run; return the vertices improved."""
         if known is None:
             return self.labels.improve(Offers.concat(offers))
         is_swept = values_of(known["round"], "i4") > 0
@@ -154,11 +155,11 @@ class Network:
             changed = self.labels.improve(self._along(self._from(changed)))
 
     def _from(self, vertices: Positions) -> Positions:
-        """The edges that start at vertices; for most vertices all edges: what others offer does no harm."""
+        """The edges that start at vertices; for most vertices all edges, as further offers do no harm."""
         return self.edges.all() if 2 * len(vertices) > len(self.vertices) else self.edges.leaving(vertices)
 
     def _sweep_after(self, count: int) -> Sweep | None:
-        """Rounds over all edges, where so many vertices have changed that these are cheaper."""
+        """A sweep over all edges, if so many vertices have changed that it is cheaper."""
         if DENSE * count <= len(self.vertices) or not (self._passes_on and self._all_have_values):
             return None
         self._sweep = Sweep(self.edges.arrivals(), self.labels, self._last_swept)
@@ -166,26 +167,26 @@ class Network:
 
     @property
     def _all_have_values(self) -> bool:
-        """Whether every vertex that has an edge has a value."""
+        """Whether every vertex with an edge has a value."""
         labels, count = self.labels, len(self.vertices)
         has_edge = self.edges.has_edge("source", count) | self.edges.has_edge("target", count)
         return labels.are_complete or bool((labels.present & labels.valid | ~has_edge).all())
 
     def _numbered(self, *changes: Rows) -> list[Change]:
-        """Changes with the numbers of vertices; a first row starts where it ends."""
+        """Changes with numbers of vertices; a first row is a loop at its vertex."""
         (source, target, *own), (key, *value) = (list(rows.columns.values()) for rows in changes)
         sources, targets, keys = self.vertices.number([source, target, key])
         firsts = Change(keys, keys, value, changes[1].weights)
         return [Change(sources, targets, own, changes[0].weights), firsts.netted(len(self.vertices))]
 
     def _bereft(self, gone: Positions, store: Edges) -> Positions:
-        """The vertices that have their value from edges that are gone."""
+        """The vertices whose values came from deleted edges."""
         targets = store.targets[gone]
         is_bereft = self.labels.edges[targets] == self._name(gone, store)
         return different(targets[is_bereft], len(self.vertices))
 
     def _lose(self, vertices: Positions) -> Positions | None:
-        """Take the values of vertices, and of those that have theirs from them; None if these are too many."""
+        """Delete the values of vertices and of the trees below them; return all, or None if there are too many."""
         lost, count = [vertices], len(vertices)
         while len(vertices):
             self.labels.forget(vertices)
@@ -200,7 +201,7 @@ class Network:
         return np.concatenate(lost)
 
     def _along(self, edges: Positions) -> Offers:
-        """What edges offer whose sources have a value."""
+        """The offers of edges whose sources have a value."""
         if not self.labels.present.all() and not (is_known := self.labels.present[self.edges.sources[edges]]).all():
             edges = edges[np.flatnonzero(is_known)]
         values, valid = self._values(self.edges.sources[edges], edges)
@@ -208,7 +209,7 @@ class Network:
 
     @property
     def _passes_on(self) -> bool:
-        """Whether an edge offers the value at its source as it is."""
+        """Whether edges offer the value at their source unchanged."""
         return self.offering.known is None or isinstance(self.offering.value, Column)
 
     def _values(self, sources: Positions, edges: Positions) -> tuple[Values, Mask]:
@@ -222,7 +223,7 @@ class Network:
         return values_of(found, self._dtype), valid_mask(found)
 
     def _first(self, firsts: Positions) -> Offers:
-        """What first rows offer."""
+        """The offers of first rows."""
         targets, numbers = self.firsts.targets[firsts], self._name(firsts, self.firsts)
         if self.offering.value is None:
             return Offers(targets, numbers, np.zeros(len(firsts), self._dtype), np.ones(len(firsts), np.bool_))
@@ -230,7 +231,7 @@ class Network:
         return Offers(targets, numbers, values_of(first, self._dtype), valid_mask(first))
 
     def _name(self, edges: Positions, store: Edges) -> Positions:
-        """The numbers by which labels know edges, and first rows."""
+        """The numbers that represent edges, or first rows, in labels."""
         return edges if store is self.edges else -2 - edges
 
     def _compact(self) -> None:

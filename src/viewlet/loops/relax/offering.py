@@ -1,4 +1,4 @@
-"""What an edge offers its target."""
+"""The value that an edge offers its target."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from viewlet.plan.expr import Expr
 from viewlet.plan.types import Field, Type
 
 _NO_VALUE = Type("tinyint")
-"""Where a row is its key alone, all values are the same."""
+"""The type of the constant value of states that have only a key."""
 
 
 @dataclass(frozen=True)
 class Offering:
-    """What an edge offers its target, of the value at its source and the edge's own columns."""
+    """How an edge computes its offer from the value at its source and its own columns."""
 
     key: Type
     columns: tuple[Field, ...]
     """The edge's own columns."""
     value: Expr | None
-    """None where a row is its key alone."""
+    """None if the state has only a key."""
     known: Field | None
-    """The value at the source, as `value` calls it."""
+    """The name of the value at the source in `value`."""
     is_greatest: bool = False
 
     @property

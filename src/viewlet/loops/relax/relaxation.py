@@ -1,11 +1,10 @@
-"""Which steps are relaxations: every row of the state, along its edges, offers values to the rows at their ends.
+"""Recognizes steps that are relaxations: each row of the state offers values along its edges.
 
     value(v) = best over initial rows of v, and over edges (u, v, …) of f(value(u), …)
 
-This is what a recursion by UNION of one column, or USING KEY with min or max, comes to when its step looks a row up in
-tables that the loop leaves alone, by the state's key. If a better value of u makes f strictly better, rounds need not
-be remembered: the edge that last made v better leads from a row that was there before, so these edges are a forest,
-and what an edge that goes takes with it is the tree below it.
+Recursions by UNION of one column, or USING KEY with min or max, have this form if their step looks rows up in other
+tables by the state's key. If a better value of u makes f strictly better, no history is needed: the edge that last
+improved v starts at an earlier row, so these edges form a forest, and deleting one affects only the tree below it.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A step as a plan of edges, source and target first, and what an edge offers: no value where a row is its key alone."""
+    """A step as a plan of edges, source and target first, and the value that they offer, or None."""
 
     edges: Plan
     value: Expr | None
     known_as: str
-    """How `value` calls the value at the edge's source."""
+    """The name of the value at the edge's source in `value`."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """A plan as results of conditions on a row of the state beside rows that the loop leaves alone."""
+    """A plan as a product of the state with other plans: conditions on it, and results."""
 
     others: tuple[Plan, ...]
     conditions: tuple[Expr, ...]
@@ -44,7 +43,7 @@ class Product:
 
 
 def relaxation_of(step: Plan, state: str, own: Fields, key: Sequence[str], choice: Choice | None) -> Relaxation | None:
-    """A step as a relaxation, if it is one: `own` are the state's columns, of which `key` tells rows apart."""
+    """A step as a relaxation, if it is one; `own` are the state's columns, `key` those that identify a row."""
     scans = [leaf for leaf in leaves(step) if isinstance(leaf, Scan) and leaf.name == state]
     found = product_of(step, state) if len(scans) == 1 else None
     if found is None or not found.others or len(key) != 1 or not _fits(own, key, choice):
@@ -70,7 +69,7 @@ def relaxation_of(step: Plan, state: str, own: Fields, key: Sequence[str], choic
 
 
 def _fits(own: Fields, key: Sequence[str], choice: Choice | None) -> bool:
-    """Whether a state is a key, and perhaps a whole number that min or max chooses."""
+    """Whether a state has a key and at most one other column, an integer that min or max chooses."""
     values = [f for f in own if f.name not in key]
     is_key = all(f.type.name in (*INTEGRAL, "string") for f in own if f.name in key)
     is_chosen = [f.name for f in values] == ([] if choice is None else [choice.column])
@@ -113,7 +112,7 @@ def _reads(plan: Plan, state: str) -> bool:
 
 
 def _split(conditions: Sequence[Expr], scanned: Fields, at: int) -> tuple[Expr | None, list[Expr]]:
-    """What the state's key is looked up as, and what is left of the conditions."""
+    """The expression that the state's key is looked up by, and the other conditions."""
     key = column(scanned[at])
     source: Expr | None = None
     others: list[Expr] = []
@@ -124,14 +123,14 @@ def _split(conditions: Sequence[Expr], scanned: Fields, at: int) -> tuple[Expr |
                 others += [] if source is None else [Call("eq", (source, found), BOOLEAN)]
                 source = source or found
             case Call("is_not_null", (Column(name),)) if name == key.name:
-                pass  # a key that is NULL is looked up in vain
+                pass  # a look-up of NULL finds nothing anyway
             case _:
                 others.append(condition)
     return source, others
 
 
 def _edges(found: Product, source: Expr, target: Expr, needed: Sequence[str], conditions: Sequence[Expr]) -> Project:
-    """The rows that the step looks up: from where, to where, and what a value is computed from."""
+    """The edges: source, target, and the columns that the offered value needs."""
     rows = found.others[0]
     for other in found.others[1:]:
         rows = Join(rows, other, "inner", None, (*rows.columns, *other.columns))
@@ -153,7 +152,7 @@ def _edges(found: Product, source: Expr, target: Expr, needed: Sequence[str], co
 
 
 def _is_strict(value: Expr, known_as: str) -> bool:
-    """Whether the value along an edge grows whenever the value at its source does, and cannot be the same."""
+    """Whether the offered value grows strictly with the value at the source."""
     match value:
         case Column(name):
             return name == known_as

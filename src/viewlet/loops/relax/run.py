@@ -1,7 +1,7 @@
-"""Running a relaxation inside of an epoch: the programs of edges and first rows, rounds, the query over the values.
+"""Runs a relaxation within an epoch: the programs of edges and first rows, then rounds.
 
-The graph is held in memory from epoch to epoch. Only the result is stored, and what the programs keep: a process that
-opens the warehouse anew makes the graph again when an epoch first changes it.
+The graph stays in memory between epochs. Only the result and the programs' maps are stored: a new process rebuilds the
+graph when an epoch first changes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HINT = "each time around some cycle of edges the value gets better: take such e
 
 @dataclass(frozen=True)
 class PreparedRelaxation:
-    """A state whose programs can be run."""
+    """A relaxation whose programs can be run."""
 
     compiled: RelaxedState
 
@@ -56,13 +56,13 @@ class Relaxing:
     maps: WorkingMaps
     checkpoints: Checkpoints | None = None
     resumed_at: int | None = None
-    """The last round of an earlier run of the same work that this one goes on from."""
+    """The last round of an interrupted run that this one resumes from."""
     sizes: dict[int, int] = field(default_factory=dict)
-    """How many rows changed in each round."""
+    """How many rows each round changed."""
     _is_written: bool = False
 
     def start(self, rows: Mapping[str, Rows]) -> tuple[Network, Rows]:
-        """The graph of all rows, and the state; what an earlier run had found of it is taken up."""
+        """Build the graph from all rows, resuming from an interrupted run; return it and the state."""
         network = Network(self.state.compiled.offering)
         found = self._found_before()
         edges, firsts = self.deltas(self.maps, rows, initial=True)
@@ -70,27 +70,27 @@ class Relaxing:
         return network, self.visible(network.changes())
 
     def go_on(self, network: Network | None, changes: Mapping[str, Rows], before: Read) -> tuple[Network, Rows]:
-        """The graph with an epoch's changes, and those of the state."""
+        """Apply an epoch's changes; return the graph and the change of the state."""
         if network is None:
             network = self.resumed(before)
         found = self._found_before()
         edges, firsts = self.deltas(self.maps, changes, initial=False)
         try:
             self._count(network, network.follow(edges, firsts, found), 1)
-        except EvaluationError:  # perhaps on a row that a path led to which is gone
+        except EvaluationError:  # perhaps on a row that is no longer reachable
             network.begins_again = True
             self._count(network, network.solve(), 0)
         return network, self.visible(network.changes())
 
     def _found_before(self) -> Rows | None:
-        """What an earlier run of the same work had found."""
+        """The values that an interrupted run had found."""
         done = Done() if self.checkpoints is None else self.checkpoints.done()
         found = done.moved.get(self.state.compiled.name)
         self.resumed_at = None if found is None else max(done.sizes)
         return found
 
     def resumed(self, before: Read) -> Network:
-        """The graph as the epoch found it."""
+        """The graph before the epoch."""
         there = {bag: rows for bag in self.reads if len(rows := before(bag))}
         network = Network(self.state.compiled.offering)
         for _ in network.follow(*self.deltas(self.maps.aside(), there, initial=True)):
@@ -99,13 +99,13 @@ class Relaxing:
         return network
 
     def visible(self, rows: Rows) -> Rows:
-        """Keys and values under the names of the state's columns, in their order."""
+        """Keys and values as columns of the state."""
         arrays = list(rows.columns.values())
         arrays = [*arrays[1:], *arrays[:1]] if self.state.compiled.key_at else arrays
         return rows.replaced(dict(zip([f.name for f in self.state.compiled.fields], arrays, strict=True)))
 
     def deltas(self, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> Iterator[Rows]:
-        """What changes of the edges and of the first rows."""
+        """The deltas of the edges and of the first rows."""
         maps.begin_round()
         for ready in self.state.programs:
             yield delta_of(ready, maps, changes, initial=initial)
@@ -116,12 +116,12 @@ class Relaxing:
             self.sizes[number] = len(changed)
             self._write_down(network, changed)
             report_round(self.view, self.sizes)
-            if number > len(network.vertices) + 1:  # no path without a cycle is as long
+            if number > len(network.vertices) + 1:  # longer than any path without a cycle
                 rows = self.visible(network.rows(changed[:3]))
                 raise endless(self.view, self.sizes, {self.state.compiled.name: rows}, _HINT)
 
     def _write_down(self, network: Network, changed: Positions) -> None:
-        """What is known of vertices: at first of all, then of those that a round has changed."""
+        """Write a checkpoint of the values of vertices: first of all, then of those that a round changed."""
         if self.checkpoints is not None and self.checkpoints.is_due:
             vertices = changed if self._is_written else np.flatnonzero(network.labels.present)
             self.checkpoints.write(self.sizes, {self.state.compiled.name: network.found(vertices)})
@@ -129,7 +129,7 @@ class Relaxing:
 
 
 def rounds(relaxing: Relaxing, rows: Read) -> Iterator[Rows]:
-    """The rows that each round brings, from the first on."""
+    """The rows of each round, from the start."""
     network = Network(relaxing.state.compiled.offering)
     there = {bag: found for bag in relaxing.reads if len(found := rows(bag))}
     for changed in network.follow(*relaxing.deltas(relaxing.maps, there, initial=True)):

@@ -1,7 +1,8 @@
-"""Rounds in which most vertices change, where edges pass values on as they are: each vertex takes the best that arrives.
+"""Sweeps: rounds over all edges, for when most vertices change and edges pass values on unchanged.
 
-Which edge it took it from is found once, after such rounds. Its source has the same value, and had it in an earlier
-round: so the trees of these edges have no cycles. Where the source has got a better value since, so will the vertex.
+Each vertex takes the best value that arrives. The edge that it took it from is found once, after the sweep: its source
+has the same value and got it in an earlier round, so these edges form trees without cycles. If the source has improved
+since, the vertex will improve, too.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from viewlet.loops.relax.labels import Labels
 
 
 class Sweep:
-    """Some rounds over all edges."""
+    """Consecutive rounds over all edges."""
 
     def __init__(self, arrivals: Arrivals, labels: Labels, after: int = 0) -> None:
         self._arrivals, self._labels = arrivals, labels
         self.last = after
-        """The number of its last round; those of an earlier sweep have lower ones."""
+        """The number of its last round; rounds of earlier sweeps have lower numbers."""
         self.changed = np.arange(len(labels))
-        """The vertices that the last round has changed."""
+        """The vertices that the last round changed."""
         self._sources = arrivals.sources.astype(np.intp)
         self._offered = np.empty(len(self._sources), dtype=labels.values.dtype)
         self._changed_in = np.zeros(len(labels), dtype=np.int32)
-        """The round in which each vertex got its value; 0 for an earlier one."""
+        """The round in which each vertex got its value; 0 if before the sweep."""
 
     def rounds(self) -> Iterator[Positions]:
-        """The vertices that each round changes, as long as they are many."""
+        """Run rounds while they change many vertices; yield these."""
         while DENSE * len(self.changed) > len(self._labels):
             self.changed = self._round_over_all()
             if len(self.changed):
@@ -43,7 +44,7 @@ class Sweep:
         return self._changed_in[vertices]
 
     def take_up(self, targets: Positions, values: Values, rounds: Values) -> Positions:
-        """The values of earlier rounds over all edges, each with its round; the vertices that are better with them."""
+        """Accept values of an interrupted run with the numbers of their rounds; return the vertices improved."""
         changed = self._labels.take_best(targets, values)
         is_taken = values == self._labels.values[targets]
         self._changed_in[targets[is_taken]] = rounds[is_taken]
@@ -62,7 +63,7 @@ class Sweep:
         return changed
 
     def name_edges(self, targets: Positions) -> None:
-        """Let vertices know the edges that they have their values from, given where each edge ends."""
+        """Find the edges that vertices got their values from, given the targets of edges."""
         arrivals, values, rounds = self._arrivals, self._labels.values, self._changed_in
         later = np.flatnonzero(np.take(rounds, self._sources, mode="clip") < arrivals.of_target(rounds))
         sources, edges = arrivals.sources[later], arrivals.edges[later]

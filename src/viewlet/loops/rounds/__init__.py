@@ -1,1 +1,1 @@
-"""Rounds as programs over maps, in process and as tasks; what they share with the rounds along graphs."""
+"""Rounds as programs over maps, in process and by tasks, and what they share with rounds on graphs."""

@@ -1,8 +1,8 @@
-"""Rounds written down as they are done, so that a process that dies goes on from the last of them.
+"""Checkpoints of rounds, from which a restarted process resumes.
 
-What is written is ΔX, round by round (REX, section 4.3). What a step keeps follows from the sum of all that it has read,
-in whatever batches: so going on takes one run of the step on that sum, not one for each round. Short runs write nothing.
-What is written belongs to one piece of work: a definition, the epoch that it starts from, and the changes that it is given.
+A checkpoint holds ΔX of each round (REX, section 4.3). A step's maps depend only on the sum of all that it has read, in
+whatever batches, so resuming takes one run of the step on that sum, not one for each round. Short runs write nothing.
+Checkpoints belong to one piece of work: a definition, the epoch that it starts from, and the changes that it is given.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ import pyarrow as pa
 from viewlet.columns.rows import Rows
 
 AFTER = 2.0
-"""Rounds are written down when a run has taken so many seconds."""
+"""Seconds after which a run starts to write checkpoints."""
 _WEIGHT = "_weight"
 _FORMAT = 2
-"""What rounds are written down as: what another version wrote in another way is other work."""
+"""The version of the format; checkpoints of other versions are ignored."""
 Moved = Mapping[str, Rows]
-"""Rows of states that a round reads."""
+"""The rows that a round reads, by state."""
 
 
 @dataclass
 class Done:
-    """What an earlier run has done: how much each round changed, and all that the steps have read."""
+    """The progress of an interrupted run: how many rows each round changed, and all rows that the steps have read."""
 
     sizes: dict[int, int] = field(default_factory=dict)
     moved: dict[str, Rows] = field(default_factory=dict)
 
 
 class Checkpoints:
-    """The rounds of one loop, in a folder of their own."""
+    """The checkpoints of one loop, in a folder of their own."""
 
     def __init__(self, root: Path, view: str, work: Callable[[], str]) -> None:
         self._folder = root / "loops" / quote(view, safe="")
         self._work = work
         self._started = time.monotonic()
         self._is_ours = False
-        """Whether what the folder holds belongs to this work."""
+        """Whether the contents of the folder belong to this work."""
         self._waiting: list[Moved] = []
 
     def done(self) -> Done:
-        """What an earlier run of the same work has written down."""
+        """The progress of an interrupted run of the same work; checkpoints of other work are deleted."""
         if not self._folder.exists():
             return Done()
         label = self._folder / "work"
@@ -69,7 +69,7 @@ class Checkpoints:
         return found
 
     def add(self, sizes: Mapping[int, int], moved: Moved) -> None:
-        """Write down what a round reads, and what those before it read that is not written yet."""
+        """Record the rows that a round reads; write all that are not written yet once checkpoints are due."""
         self._waiting.append(moved)
         if not self.is_due:
             return
@@ -80,11 +80,11 @@ class Checkpoints:
 
     @property
     def is_due(self) -> bool:
-        """Whether the run has taken so long that rounds are written down."""
+        """Whether the run has taken long enough to write checkpoints."""
         return time.monotonic() - self._started >= AFTER
 
     def write(self, sizes: Mapping[int, int], moved: Moved) -> None:
-        """Write rows down at once."""
+        """Write rows at once."""
         self._begin()
         for state, rows in moved.items():
             self._write(f"{max(sizes):06}.{state}", rows, sizes)
@@ -96,7 +96,7 @@ class Checkpoints:
             self._is_ours = True
 
     def _write(self, name: str, rows: Rows, sizes: Mapping[int, int]) -> None:
-        """A file that is there as a whole, or not at all."""
+        """Write a file atomically."""
         table = pa.table({**rows.columns, _WEIGHT: pa.array(rows.weights)})
         table = table.replace_schema_metadata({"sizes": json.dumps(dict(sizes))})
         unfinished = self._folder / f"{name}.unfinished"
@@ -111,7 +111,7 @@ def _rows(table: pa.Table) -> Rows:
 
 
 def fingerprint(definition: str, epoch: int, changes: Mapping[str, Rows]) -> str:
-    """What tells a piece of work apart from others, whatever the order of rows."""
+    """An identifier of a piece of work, independent of the order of rows."""
     digest = sha256(f"{_FORMAT}\n{epoch}\n{definition}".encode())
     for bag, rows in sorted(changes.items()):
         total = int((rows.hashes() * rows.weights.astype(np.uint64)).sum(dtype=np.uint64))

@@ -1,13 +1,13 @@
-"""Rounds that go on from the last result until they settle.
+"""Rounds that continue from the last result until they converge.
 
-    X ← F(X, inputs)        ΔX is what a round changes; the step, run on ΔX, gives what the next one changes
+    X ← F(X, inputs)        ΔX is the change of a round; the step, run on ΔX, returns the change of the next one
 
-The step's program keeps F(X) for the X that it has read. When rounds end, F(X) is the result, and F(X) − X, which no
-round has read, waits: the next epoch begins with it and with the changes of the inputs. So an epoch is equal to
-running the loop on from the last result. Where F is a contraction, its one fixpoint does not depend on the start, and
-every epoch ends as close to it as the condition asks. Else the result depends on where it began, as k-means does.
+The step's program maintains F(X) for the X that it has read. When rounds end, F(X) is the result, and F(X) − X, which
+no round has read, waits: the next epoch starts with it and with the changes of the inputs. So an epoch equals running
+the loop from the last result. If F is a contraction, its only fixpoint does not depend on the start, and every epoch
+ends as close to it as the condition demands. Otherwise the result depends on the start, as in k-means.
 
-Changes that are held back wait in the same way, row by row, until they add up to more.
+Changes that are held back wait likewise, row by row, until they add up to more.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from viewlet.loops.definition.compiled import CompiledUntil
 from viewlet.loops.rounds.rounds import Round, Steps, added, endless, negated
 
 Waiting = dict[str, Rows]
-"""Changes of states that no round has read."""
+"""Changes that no round has read, by state."""
 
 
 class PreparedUntil:
-    """The conditions after UNTIL, over what a round changed."""
+    """The conditions after UNTIL, evaluated on the changes of a round."""
 
     def __init__(self, until: CompiledUntil) -> None:
         self.state, self.key = until.state, until.key
@@ -40,7 +40,7 @@ class PreparedUntil:
         return self._held is not None
 
     def is_done(self, *waiting: Waiting) -> bool:
-        """Whether the condition holds; it does where nothing changes."""
+        """Whether the condition holds; without changes it does."""
         rows = [some[self.state] for some in waiting if self.state in some]
         if not rows:
             return True
@@ -48,7 +48,7 @@ class PreparedUntil:
         return bool(truth_of(answers.fill_null(False)).all())
 
     def split(self, made: Waiting, still: Waiting) -> tuple[Waiting, Waiting]:
-        """The changes that are handed on, and those that are held back, of those just made and of those held so far."""
+        """Split new changes and those held back so far into changes to propagate and changes to hold back."""
         if self.state not in made or (self._held is None and not still):
             return made, still
         new, there = made[self.state], still.get(self.state)
@@ -60,37 +60,37 @@ class PreparedUntil:
         return self._with(made, new.filter(~quiet)), self._with(still, Rows.concat(kept))
 
     def _quiet(self, rows: Rows) -> Mask:
-        """Which changes are held back."""
+        """A mask of the changes to hold back."""
         if self._held is None:
             return np.zeros(len(rows), dtype=np.bool_)
         return np.isin(rows.hashes(self.key), self._held(_pairs(rows)).rename(self.key).hashes())
 
     def _with(self, waiting: Waiting, rows: Rows) -> Waiting:
-        """The same with other rows of the state."""
+        """The same changes, with the state's rows replaced."""
         others = {name: found for name, found in waiting.items() if name != self.state}
         return {**others, self.state: rows} if len(rows) else others
 
 
 def _pairs(rows: Rows) -> tuple[Rows, Rows]:
-    """The rows that changed, as they are and as they were."""
+    """The rows that changed, new and old."""
     new, old = rows.filter(rows.weights > 0), rows.filter(rows.weights < 0)
     return new, old.negated()
 
 
 @dataclass
 class Convergence(Steps):
-    """Runs the steps of states until they settle."""
+    """Runs the steps of states until they converge."""
 
     until: PreparedUntil | None = None
     diffuses: bool = False
-    """Whether what the last round leaves waits until its row changes again."""
+    """Whether changes of the last round wait until their row changes again."""
     is_error: bool = True
-    """Whether it is an error if they do not settle in as many rounds as there may be."""
+    """Whether reaching the limit on rounds is an error."""
     unread: Waiting = field(default_factory=dict)
-    """What no round has read: that of the epochs before, then that of this one."""
+    """The changes that no round has read: those of earlier epochs, after the run those of this one."""
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
-        """Go on with the changes of what the loop reads; what changes in each state."""
+        """Run rounds on the changes of the loop's inputs; return the change of each state."""
         still = self.unread if self.diffuses or (self.until is not None and self.until.holds_back) else {}
         first = self.first_rows(changes) if initial else {} if still else self.unread
         done = self.done()
@@ -107,7 +107,7 @@ class Convergence(Steps):
             changed.append(made)
 
     def first_rows(self, changes: Mapping[str, Rows]) -> Waiting:
-        """What states hold before the first round; how that is found is not kept."""
+        """The rows of states before the first round; the maps of their programs are not kept."""
         found: Waiting = {}
         for state in self.states:
             if state.initial is not None:
@@ -120,7 +120,7 @@ class Convergence(Steps):
         return found
 
     def _ends(self, moving: Waiting, still: Waiting) -> bool:
-        """Whether rounds end here, though there are changes."""
+        """Whether rounds end here despite changes."""
         number = len(self.sizes) + 1
         self.count(number, moving)
         if self.until is not None and self.until.is_done(moving) and self.until.is_done(moving, still):

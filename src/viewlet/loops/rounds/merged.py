@@ -1,6 +1,6 @@
-"""Rounds whose rows a user's function merges with those of their keys: USING KEY with a merge of one's own.
+"""Rounds with a user-defined merge function: it merges each row with the one of its key.
 
-What a function has made of rows cannot be taken back, so every epoch runs all rounds, from the first rows on.
+The effect of such a function cannot be undone, so every epoch runs all rounds from the first rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 def merged(
     view: str, function: Function, key_at: Sequence[int], there: dict[Row, Row], rows: Iterable[Row]
 ) -> set[Row]:
-    """Merge rows with those of their keys, in their order; the keys whose rows are others then."""
+    """Merge rows, in order, with those of their keys; return the keys whose rows change."""
     before: dict[Row, Row | None] = {}
     for row in in_order(rows):
         key = tuple(row[at] for at in key_at)
@@ -56,7 +56,7 @@ class MergedRounds(Rounds):
     key_at: tuple[int, ...] = ()
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False, stop: int | None = None) -> dict[str, Rows]:
-        """The rows of the state, each with the round that brought it."""
+        """Run all rounds; return the rows of the state, each with its round."""
         assert initial, "a merge of one's own begins again in every epoch"
         (state,) = self.states
         there, brought = self._resumed(done := self.done())
@@ -71,13 +71,13 @@ class MergedRounds(Rounds):
         return {state.name: self._rows(there, brought, there)}
 
     def _resumed(self, done: Mapping[str, Rows]) -> tuple[dict[Row, Row], dict[Row, int]]:
-        """The rows that an earlier run of the same work has come to."""
+        """The rows of an interrupted run, and their rounds."""
         found = sorted((row for rows in done.values() for row in values_of_rows(rows)), key=lambda row: row[-1])
         keyed = [(tuple(row[at] for at in self.key_at), row) for row in found]
         return {key: row[:-1] for key, row in keyed}, {key: row[-1] for key, row in keyed}
 
     def _brought(self, made: Rows | None, there: dict[Row, Row], brought: dict[Row, int], number: int) -> Rows:
-        """The rows that a round brings: those that the merge has made others."""
+        """The rows that the merge of a round has changed."""
         assert self.function is not None
         new = [] if made is None else values_of_rows(made.filter(round_of(made) == number).expanded())
         changed = merged(self.view, self.function, self.key_at, there, (row[:-1] for row in new))

@@ -1,4 +1,4 @@
-"""How far the rounds of a loop have come."""
+"""Progress reports of loops."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from viewlet.progress import report
 
 _RECENT = 3
-"""From how many of the last rounds the estimate is taken."""
+"""How many of the last rounds the estimate is based on."""
 
 
 def report_round(view: str, sizes: Mapping[int, int]) -> None:
-    """Report the last round, how many rows it changes, and how many more rounds to expect, if these become fewer."""
+    """Report the last round, how many rows it changed and, if these numbers shrink, how many more rounds to expect."""
     number = max(sizes)
     left = rounds_left(list(sizes.values()))
     more = "" if left is None else f", about {left:,} more rounds"
@@ -21,7 +21,7 @@ def report_round(view: str, sizes: Mapping[int, int]) -> None:
 
 
 def rounds_left(sizes: list[int]) -> int | None:
-    """How many rounds are left if changes go on to shrink as in the last ones; None where they do not."""
+    """How many rounds are left if changes keep shrinking as in the last rounds; None if they do not."""
     if len(sizes) < _RECENT or not 0 < sizes[-1] < sizes[-_RECENT]:
         return None
     shrinks = math.log(sizes[-_RECENT] / sizes[-1]) / (_RECENT - 1)

@@ -1,10 +1,10 @@
-"""Rounds: the changes of histories, handled in their order.
+"""Rounds: the changes of histories, handled in order.
 
     Δinputs ──▶ step ──▶ Δhistory, of any rounds        then, from the first of these rounds on:
     Δhistory of round r ──▶ step ──▶ Δhistory of rounds after r
 
-When round r has been handled, histories are right up to it. So a loop that ends on the new inputs ends here, after as
-many rounds as either it or its past had; a change that leaves a round as it was sets nothing off.
+Once round r is handled, histories are correct up to it. So a loop that terminates on the new inputs terminates here,
+after at most as many rounds as it takes on the old or the new inputs; a round without changes triggers nothing.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
 
 _MOST = 1 << 40
-"""A row that a round brings more often than this is on its way out of 64 bits."""
+"""A row derived more often than this in a round is about to overflow 64 bits."""
 _SHOWN = 3
 
 
 @dataclass
 class Round:
-    """One run of a program: what its terms read. Maps are read as the round found them, or as it leaves them."""
+    """One run of a program: gives its terms access to changes and to maps, before and after the round."""
 
     maps: WorkingMaps
     changes: dict[str, Rows]
     initial: bool = False
 
     def run(self, ready: PreparedProgram) -> Rows | None:
-        """Bring the maps of a program up to date; what changes in its result."""
+        """Refresh the maps of a program; return the change of its result."""
         for step in ready.steps:
             parts = [rows for run in step.terms if (rows := run(self)) is not None]
             if parts and len(delta := self._add(step, Rows.concat(parts))):
@@ -70,7 +70,7 @@ class Round:
 
 
 class TooMuch(Exception):
-    """The changes of an epoch reach so much that it is cheaper to begin again."""
+    """The changes of an epoch reach so many rows that starting over is cheaper."""
 
 
 @dataclass(frozen=True)
@@ -91,38 +91,38 @@ class PreparedState:
 
     @property
     def bag(self) -> str:
-        """What holds the state, or its history."""
+        """The bag of the state, or of its history."""
         return self.ready.program.view
 
     def visible(self, rows: Rows) -> Rows:
-        """Rows of the bag, under the names of the state's columns; of a history, the round is the last."""
+        """Rows of the bag with the names of the state's columns; in a history, the round is the last column."""
         program = self.ready.program
         return rows.select(program.stored).rename([f.name for f in program.columns])
 
 
 @dataclass
 class Steps:
-    """The steps of a loop's states, which may read each other, and what running them came to so far."""
+    """The steps of a loop's states, which may read each other, and the progress of running them."""
 
     view: str
     states: Sequence[PreparedState]
     maps: WorkingMaps
     last: int
-    """The last round that may bring rows."""
+    """The last round that may derive rows."""
     most: int | None = None
-    """The rows beyond which it is cheaper to begin again."""
+    """The number of rows beyond which starting over is cheaper."""
     sizes: dict[int, int] = field(default_factory=dict)
-    """How many rows changed in each round."""
+    """How many rows each round changed."""
     checkpoints: Checkpoints | None = None
-    """Where rounds are written down."""
+    """Where rounds are checkpointed."""
     tasks: TaskRounds | None = None
-    """What runs rounds on a cluster, where that is cheaper."""
+    """Runs rounds on a cluster if that is cheaper."""
     resumed: int | None = None
-    """The last round of an earlier run that this one goes on from."""
+    """The last round of an interrupted run that this one resumes from."""
     _handled: int = 0
 
     def run_all(self, changes: Mapping[str, Rows], *, initial: bool = False) -> dict[str, Rows]:
-        """Run every step on the changes of some bags; what changes in each state's program."""
+        """Run every step on changes of bags; return the change of each state."""
         self.maps.begin_round()
         self._handled += sum(map(len, changes.values()))
         if self.most is not None and self._handled > self.most:
@@ -136,18 +136,18 @@ class Steps:
         return {s.name: s.visible(rows) for s in self.states if (rows := found.get(s.bag)) is not None}
 
     def done(self) -> dict[str, Rows]:
-        """What the steps have read in an earlier run of the same work."""
+        """The rows that the steps had read in an interrupted run."""
         found = Done() if self.checkpoints is None else self.checkpoints.done()
         self.sizes.update(found.sizes)
         self.resumed = max(found.sizes, default=None)
         return found.moved
 
     def feeds(self, rows: Mapping[str, Rows]) -> dict[str, Rows]:
-        """Rows of states as what steps read them as."""
+        """Rows of states by the names under which steps read them."""
         return {s.feed: rows[s.name] for s in self.states if len(rows.get(s.name, ()))}
 
     def count(self, number: int, now: Mapping[str, Rows]) -> None:
-        """Note how much a round changes, and what it is about to read."""
+        """Record the rows that a round is about to read: their number and a checkpoint."""
         self.sizes[number] = sum(map(len, now.values()))
         if self.checkpoints is not None:
             self.checkpoints.add(self.sizes, now)
@@ -155,10 +155,10 @@ class Steps:
 
 
 class Rounds(Steps):
-    """Brings the histories of states up to date."""
+    """Refreshes the histories of states."""
 
     def run(self, changes: Mapping[str, Rows], *, initial: bool = False, stop: int | None = None) -> dict[str, Rows]:
-        """Handle the changes of what the loop reads; what they change in each history, up to some round if one is given."""
+        """Run rounds on the changes of the loop's inputs, up to `stop` if given; return the change of each history."""
         done = self.done()
         made = self.run_all({**changes, **self.feeds(done)}, initial=initial)
         waiting, changed = added((made, negated(done))), [made]
@@ -184,7 +184,7 @@ class Rounds(Steps):
 
 
 def round_of(rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The round of each row of a history's change: its last column."""
+    """The round of each row of a history: its last column."""
     return values_of(rows[rows.names[-1]], "i8")
 
 
@@ -203,7 +203,7 @@ def negated(rows: Mapping[str, Rows]) -> dict[str, Rows]:
 
 
 def endless(view: str, sizes: Mapping[int, int], now: Mapping[str, Rows], hint: str) -> EndlessLoop:
-    """The error that names the rows that keep changing, and how the change shrank or failed to."""
+    """An error with some of the rows that keep changing and the sizes of the last rounds."""
     number = max(sizes)
     name, rows = max(now.items(), key=lambda item: len(item[1]))
     shown = rows.take(np.arange(min(_SHOWN, len(rows)))).arrow().to_pylist()

@@ -1,10 +1,10 @@
-"""Rounds that tasks of a cluster run: to them, a round is an epoch of the loop's maps.
+"""Rounds on a cluster: for tasks, a round is an epoch of the loop's maps.
 
-    ΔX, dealt → look-ups in the maps of the step, where they are → exchanges → names of runs, and the next ΔX
+    ΔX, distributed → look-ups in the step's maps, in place → exchanges → names of runs, and the next ΔX
 
-Only ΔX and what is made of it moves: the step's program is planned for changes of the feeds alone, so that invariant
-views stay where they are. The driver has ΔX, which it writes down; when a task or an executor fails, Spark runs its part
-of the round again.
+Only ΔX and what is derived from it moves: the step's program is planned for changes of the feeds only, so invariant
+views stay in place. The driver has ΔX and checkpoints it; if a task or an executor fails, Spark runs its part of the
+round again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from viewlet.program.distributed import Distributed
 from viewlet.program.program import Program
 
 _GROWN = 4
-"""A round is planned again when something has become so many times twice as large."""
+"""The number of doublings of a size after which a round is planned again."""
 
 
 @dataclass
@@ -36,13 +36,13 @@ class TaskRounds:
     view: str
     programs: Sequence[Program]
     choose: Callable[[int], Cluster | None]
-    """The cluster, if it is cheaper there to run the steps on so many rows."""
+    """Returns the cluster if running the steps on that many rows is cheaper there."""
     facts: Callable[[], Facts]
     jobs: list[dict[str, Any]] = field(default_factory=list)
-    """What rounds took, for the epoch's record."""
+    """The jobs of the rounds, for the epoch's record."""
 
     def run(self, maps: WorkingMaps, changes: Mapping[str, Rows], *, initial: bool) -> dict[str, Rows | None] | None:
-        """Run every step on the changes of some bags; what changes in each state, or None if that is better done here."""
+        """Run every step on changes of bags; return the change of each state, or None if this is cheaper in process."""
         cluster = self.choose(sum(map(len, changes.values())))
         if cluster is None:
             return None
@@ -55,7 +55,7 @@ class TaskRounds:
         return {program.view: deltas.changes.get(program.view) for program in self.programs}
 
     def _plan(self, cluster: Cluster, maps: WorkingMaps, changes: Mapping[str, Rows], initial: bool) -> PreparedEpoch:
-        """The program of a round, made once for what changes, and again as sizes grow."""
+        """The distributed program of a round, cached by the bags that change and made again as sizes grow."""
         read = {bag: len(rows) for bag, rows in changes.items()}
         most = sum(read.values()) if initial else 0
         kept = {m.name: max(maps.new(m.name).rows, most) for p in self.programs for m in p.maps if m.stored}
@@ -69,7 +69,7 @@ class TaskRounds:
 
 
 def why_in_process(loop: CompiledLoop) -> str | None:
-    """Why the rounds of a loop run in the driver's process, whatever the engine; None if they need not."""
+    """Why the rounds of a loop can only run in the driver's process; None if they can run elsewhere."""
     if loop.is_in_memory or loop.handled is not None:
         return "what they read is in its memory"
     for state in loop.stepped:

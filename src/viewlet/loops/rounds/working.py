@@ -1,10 +1,10 @@
-"""Maps while the rounds of one epoch run: what is stored, and what the rounds have added so far, in memory.
+"""Maps during the rounds of one epoch: the stored contents, and what the rounds have added, in memory.
 
-A round reads maps as they were when it began (`old`) and with what it adds itself (`new`). Nothing is stored before
-the last round: then each map gets all that the rounds added. So an attempt can be given up.
+A round reads maps as they were before it (`old`) and with its own additions (`new`). Nothing is stored until the last
+round has ended, so an attempt can be abandoned.
 
-To a round that tasks run, the maps are what the transaction is to an epoch (`engine.epoch.Bags`): tasks read the runs of
-maps where they are, and those that they write are added by name.
+For rounds on a cluster, these maps play the role of an epoch's transaction (`engine.epoch.Bags`): tasks read the runs
+of maps in place, and the runs that they write are added by name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from viewlet.store.runs.map_run import MapBody, build
 from viewlet.store.runs.runs import Run, Types
 
 _FEW = 4
-"""So many runs of like size are made one."""
+"""How many runs of similar size are merged."""
 _MANY = 64
-"""So many runs that tasks wrote are."""
+"""How many added runs are merged before they are sent to tasks."""
 Place = Callable[[MapBody], Run]
-"""What makes a run that tasks can read."""
+"""Makes a run that tasks can read."""
 
 
 class WorkingMap:
@@ -39,7 +39,7 @@ class WorkingMap:
         self.now = there
 
     def add(self, rows: Rows) -> Rows:
-        """Add rows; what they come to."""
+        """Add rows; return them netted."""
         run = _run_of(rows, self._there.layout, self._there.types)
         if run is None:
             return self._there.nothing()
@@ -54,7 +54,7 @@ class WorkingMap:
         self._show()
 
     def send(self, place: Place) -> None:
-        """Let all runs be where tasks can read them; many small ones become one."""
+        """Make all runs readable by tasks; merge them if there are many."""
         if len(self._added) > _MANY:
             merged = _run_of(self.added(), self._there.layout, self._there.types)
             self._added = [] if merged is None else [merged]
@@ -65,7 +65,7 @@ class WorkingMap:
         self.now = make_contents(self._there.layout, (*self._there.runs, *self._added), self._there.types)
 
     def _merge(self) -> None:
-        """Let there be few runs: the last ones become one when they are as large as the one before them."""
+        """Merge the last two runs while they are of similar size, so that there are few."""
         while len(self._added) > _FEW and len(self._added[-2].map) <= _FEW * len(self._added[-1].map):
             layout, types = self._there.layout, self._there.types
             last = [self._added.pop().map.as_rows(layout) for _ in range(2)]
@@ -73,11 +73,11 @@ class WorkingMap:
             self._added += [] if merged is None else [merged]
 
     def added(self) -> Rows:
-        """All that was added."""
+        """All added rows."""
         return self._rows(self._added)
 
     def store(self, bag: str, transaction: Transaction) -> None:
-        """Put all that was added into a transaction: rows, and runs that tasks can read by their names."""
+        """Put all additions into a transaction: rows, and the names of runs that tasks can read."""
         layout, types = self._there.layout, self._there.types
         transaction.append(bag, self._rows([run for run in self._added if not _is_placed(run)]), layout)
         transaction.adopt(bag, [run.ref for run in self._added if _is_placed(run)], layout, types)
@@ -93,7 +93,7 @@ def _is_placed(run: Run) -> bool:
 
 
 def _run_of(rows: Rows, layout: Layout, types: Mapping[str, pa.DataType]) -> Run | None:
-    """A run that is only in memory."""
+    """A run in memory only."""
     body = build(rows, layout)
     if body is None:
         return None
@@ -106,7 +106,7 @@ class WorkingMaps:
     def __init__(self, transaction: Transaction | None, *, anew: bool = False) -> None:
         self._there = transaction
         self._anew = anew
-        """Whether maps begin empty, whatever is stored."""
+        """Whether maps start empty, whatever is stored."""
         self._maps: dict[str, WorkingMap] = {}
         self._began: dict[str, Contents] = {}
 
@@ -117,24 +117,24 @@ class WorkingMaps:
 
     @staticmethod
     def in_memory() -> WorkingMaps:
-        """Maps that begin empty, for programs that read no others."""
+        """Maps that start empty, for programs that read no others."""
         return WorkingMaps(None, anew=True)
 
     def begin_round(self) -> None:
-        """What maps hold now is what they held when the round began."""
+        """Make the current contents of maps the ones before the round."""
         self._began = {}
 
     def aside(self) -> WorkingMaps:
-        """Maps that begin empty, and of which nothing is stored."""
+        """Maps that start empty and are never stored."""
         return WorkingMaps(self._there, anew=True)
 
     def open(self, ready: PreparedProgram) -> None:
-        """Let rounds add to the maps of a program."""
+        """Open the maps of a program for rounds to add to."""
         for step in (s for s in ready.steps if s.map.stored):
             self.open_bag(step.map.name, step.layout, step.map.columns)
 
     def open_bag(self, bag: str, layout: Layout, columns: Sequence[Field]) -> None:
-        """Let rounds add to a bag; a new one begins empty."""
+        """Open a bag for rounds to add to; a new one starts empty."""
         if self._anew or not self._transaction.has(bag):
             types = {f.name: arrow_type(f.type) for f in columns}
             self._maps[bag] = WorkingMap(make_contents(layout, (), types))
@@ -142,12 +142,12 @@ class WorkingMaps:
             self._maps[bag] = WorkingMap(self._transaction.contents(bag))
 
     def add(self, bag: str, rows: Rows) -> Rows:
-        """Add rows to a map; what they come to."""
+        """Add rows to a map; return them netted."""
         self._began.setdefault(bag, self._maps[bag].now)
         return self._maps[bag].add(rows)
 
     def added(self, bag: str) -> Rows:
-        """All that the rounds added to a map."""
+        """All rows that the rounds added to a map."""
         return self._maps[bag].added()
 
     def old(self, bag: str) -> Contents:
@@ -156,10 +156,10 @@ class WorkingMaps:
     def new(self, bag: str) -> Contents:
         return self._maps[bag].now if bag in self._maps else self._transaction.contents(bag)
 
-    # ——— to a round that tasks run
+    # ——— for rounds on a cluster
 
     def send(self) -> None:
-        """Let all maps be where tasks can read them."""
+        """Make all maps readable by tasks."""
         for working in self._maps.values():
             there = working.now
             working.send(partial(self._transaction.placed, layout=there.layout, types=there.types))
@@ -185,11 +185,11 @@ class WorkingMaps:
         self._maps[bag].adopt(self._transaction.opened(refs, layout, types))
 
     def stored(self, bag: str) -> Contents:
-        """A bag as the epoch found it."""
+        """A bag before the epoch."""
         return self._transaction.before(bag)
 
     def store(self, *, without: str) -> None:
-        """Put what the rounds added into the epoch's transaction, but for one map that is passed on otherwise."""
+        """Put the additions to all maps but one into the epoch's transaction."""
         for bag, working in self._maps.items():
             if bag == without:
                 continue

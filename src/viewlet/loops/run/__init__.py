@@ -1,1 +1,1 @@
-"""A loop inside of an epoch: prepared, run, and finished with its result."""
+"""Running a loop within an epoch."""

@@ -1,4 +1,4 @@
-"""Running a loop whose state is in memory from epoch to epoch: along the edges of a graph, or through users' handlers."""
+"""Runs a loop whose state stays in memory between epochs: a graph, or the state of user-defined handlers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from viewlet.loops.run.prepared_loop import Graph, Outcome, PreparedLoop
 from viewlet.store import Layout
 
 Kept = dict[str, Rows]
-"""What changes of a state, and of what is kept beside it."""
+"""The changes of a state and of the bags beside it."""
 
 
 @dataclass
 class GraphRun:
-    """One run of such a loop; without what was there `before`, from scratch."""
+    """One run of such a loop; from scratch if `before` is None."""
 
     loop: PreparedLoop
     maps: WorkingMaps
@@ -38,7 +38,7 @@ class GraphRun:
     in_full: Sequence[int] = ()
 
     def run(self) -> Outcome:
-        """The rounds, then the query over the state."""
+        """Run the rounds, then the query over the state."""
         found, kept = self._rounds()
         state, is_kept = self.loop.compiled.states[0], self.loop.relaxed is None or self.loop.compiled.is_kept
         self.maps.open(self.loop.result)
@@ -101,7 +101,7 @@ class GraphRun:
 
 
 def gatherer(loop: PreparedLoop, maps: WorkingMaps, last: int | None = None) -> Gatherer:
-    """What runs the rounds of a state that gathers; `last` is the round to stop after."""
+    """A runner of the rounds of a gathering state; `last` is the round to stop after."""
     assert loop.gathered is not None
     is_error = loop.text.limit is None and last is None
     hands_on = not loop.text.diffuses

@@ -1,4 +1,4 @@
-"""A loop whose programs can be run, and what running it comes to."""
+"""A loop whose programs can be run, and the outcome of a run."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class PreparedLoop:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to: the change of the result, as its map stores it, and how much each round changed."""
+    """The outcome of a run: the change of the result, as stored, and how many rows each round changed."""
 
     delta: Rows
     sizes: Mapping[int, int]
     graph: Graph | None = None
-    """The graph that the next epoch goes on with, where rounds go along its edges."""
+    """The state in memory that the next epoch continues with."""
     resumed: int | None = None
-    """The last round of an earlier run that this one went on from."""
+    """The last round of an interrupted run that this one resumed from."""
     held: Mapping[str, float] | None = None
-    """How many rows changed in a way that no round has read, and, where that is known, by how much at most."""
+    """How many rows have changes that no round has read and, if known, the greatest of these changes."""
     in_full: Sequence[int] = ()
-    """The rounds that were evaluated on all edges of a graph rather than on those of what had changed."""
+    """The rounds that were evaluated on all edges rather than on those of changed vertices."""
 
     def plus(self, rows: Rows) -> Outcome:
-        """The same with further rows in the change of the result."""
+        """The same with rows added to the change of the result."""
         return replace(self, delta=Rows.concat([self.delta, rows.select(self.delta.names)]).consolidate())

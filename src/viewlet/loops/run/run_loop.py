@@ -1,4 +1,4 @@
-"""Running a loop inside of an epoch: its rounds, then the query over what they come to."""
+"""Runs a loop within an epoch: its rounds, then the query over their result."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def run_loop(
     checkpoints: Checkpoints | None = None,
     tasks: TaskRounds | None = None,
 ) -> Outcome:
-    """Bring a loop up to date with changes; `initial`: from scratch, whatever is stored, with all rows as changes.
+    """Refresh a loop with changes; `initial`: from scratch, ignoring stored state, with all rows as changes.
 
-    Where more than `most` rows would have to be handled, nothing is done: `TooMuch`. `graph` is what the last epoch
-    left; without it, rounds along edges make it anew of what was there `before`. Rounds are written to `checkpoints`, and
-    `tasks` run those of states with maps where that is cheaper.
+    Raises `TooMuch`, having stored nothing, if more than `most` rows must be handled. `graph`: the state in memory
+    after the last epoch; if None, it is rebuilt from the rows `before` this one. `checkpoints`: where rounds are
+    written. `tasks`: runs rounds of states with maps on a cluster if that is cheaper.
     """
     if loop.relaxed or loop.gathered or loop.handled:
         maps = WorkingMaps(transaction, anew=initial)
@@ -66,7 +66,7 @@ def run_loop(
 
 
 def rounds_of(loop: PreparedLoop, what: Any, **common: Any) -> Rounds:
-    """What runs the rounds of states with a history."""
+    """A runner of the rounds of states with a history."""
     state = loop.compiled.stepped[0]
     if state.code is None:
         return Rounds(*what, **common)
@@ -79,7 +79,7 @@ def rounds_of(loop: PreparedLoop, what: Any, **common: Any) -> Rounds:
 
 
 def opened(loop: PreparedLoop, transaction: Transaction | None, *, initial: bool) -> WorkingMaps:
-    """The maps of a loop, for its rounds to add to."""
+    """The maps of a loop, open for its rounds."""
     maps = WorkingMaps(transaction, anew=initial)
     for ready in (*(s.ready for s in loop.states), loop.result):
         maps.open(ready)
@@ -95,7 +95,7 @@ def _layout(state: PreparedState) -> Layout:
 
 
 def _unread(loop: PreparedLoop, transaction: Transaction) -> dict[str, Rows]:
-    """What the rounds of the last epoch left unread."""
+    """The changes that the rounds of the last epoch left unread."""
     found = {s.name: transaction.contents(s.compiled.unread).consolidated() for s in loop.states}
     return {name: rows for name, rows in found.items() if len(rows)}
 

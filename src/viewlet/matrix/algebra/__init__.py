@@ -1,1 +1,1 @@
-"""What a matrix program is: its operators, shapes and text, and how a traced function becomes one."""
+"""The algebra of matrix programs: operators, shapes, text, and tracing of functions."""

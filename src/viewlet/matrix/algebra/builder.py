@@ -1,4 +1,4 @@
-"""Builds programs: one name for each operator that is emitted, equal ones shared, trivial ones simplified."""
+"""Builds programs: names each emitted operator, shares equal ones, simplifies trivial ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Builder:
         self._count = 0
 
     def emit(self, op: Source) -> str:
-        """The name of an operator's result; shapes are checked here."""
+        """Add an operator, checking its shape; return the name of its result."""
         shape = shape_of(op, self.shapes)
         simpler = self._simplify(op)
         if isinstance(simpler, str):
@@ -49,14 +49,14 @@ class Builder:
         return self._known[simpler]
 
     def fresh(self, prefix: str, shape: Shape) -> str:
-        """A name that nothing has yet, for something of that shape."""
+        """Reserve an unused name for a matrix of that shape."""
         while (name := f"{prefix}{self._count + 1}") in self.shapes:
             self._count += 1
         self.shapes[name] = shape
         return name
 
     def loop_body(self, parameter: str, since: int) -> tuple[Statement, ...]:
-        """Takes back the statements emitted since then that depend on a loop's parameter: they are its body."""
+        """Remove and return a loop's body: the statements emitted since `since` that depend on its parameter."""
         inside = {parameter}
         for name in list(self.statements)[since:]:
             if inside.intersection(operands(self.statements[name])):
@@ -67,7 +67,7 @@ class Builder:
         return body
 
     def program(self, outputs: Mapping[str, str]) -> Program:
-        """The finished program: only what the outputs need, renumbered, each output by its own name."""
+        """The finished program: only statements that outputs need, renumbered, with outputs under their own names."""
         needed = self._needed(outputs.values())
         names = self._names([n for n in self.statements if n in needed], outputs)
         statements = tuple(
@@ -89,7 +89,7 @@ class Builder:
         return {n: own.get(n) or next(free) for n in kept}
 
     def _simplify(self, op: Source) -> Source | str:
-        """The same result for less: an operator, or a name that has it already."""
+        """A cheaper operator with the same result, or the name of an existing result."""
         known = {n: self.statements.get(n) for n in operands(op)}
         match op:
             case Transpose(a) if isinstance(inner := known[a], Transpose):  # Aᵀᵀ = A
@@ -117,7 +117,7 @@ class Builder:
 
 
 def is_zero(op: Source | None) -> bool:
-    """Whether every entry of a result is zero, whatever the inputs."""
+    """Whether a result is zero whatever the inputs."""
     return isinstance(op, Full) and op.value == 0.0
 
 

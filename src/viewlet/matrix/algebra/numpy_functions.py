@@ -1,4 +1,4 @@
-"""The NumPy functions that a program may use, and the statements that each writes. They take NumPy's own arguments."""
+"""The NumPy functions that programs may use, with NumPy's arguments, and the statements that each emits."""
 
 from __future__ import annotations
 
@@ -150,16 +150,16 @@ def refuse_vector(t: Tracer, *args: Any, **options: Any) -> Traced:
 
 
 def diagonal(matrix: Any) -> Any:
-    """The diagonal of a square matrix, as a column: np.diag(A)[:, None], for traced matrices too."""
+    """The diagonal of a square matrix as a column: np.diag(A)[:, None], also for traced matrices."""
     if isinstance(matrix, Traced):
         return matrix._emit(Diagonal(matrix._name))
     return np.diagonal(matrix)[:, None].copy()
 
 
 def leading(matrix: Any, count: int) -> Any:
-    """The leading directions of a symmetric matrix, as columns, the widest first; the largest entry of each is positive.
+    """The leading eigenvectors of a symmetric matrix, as columns, largest first; the largest entry of each is positive.
 
-    Those that are maintained are found by subspace iteration that goes on from the last.
+    Maintained ones are updated by subspace iteration from the last ones.
     """
     if isinstance(matrix, Traced):
         return matrix._emit(Leading(matrix._name, count))

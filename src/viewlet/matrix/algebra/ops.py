@@ -1,8 +1,8 @@
-"""What a matrix program consists of: statements, each with one operator over named matrices.
+"""Matrix programs: statements, each with one operator over named matrices.
 
-Nodes are frozen and have no behaviour; `shapes.py` says what fits, `arrays/evaluate.py` what an operator means,
-`delta/rules.py` how it changes. `Power` and `Iterate` are what users write; `compile/lower.py` turns them into the
-others.
+Nodes are frozen and have no behaviour: `shapes.py` validates operators, `arrays/evaluate.py` computes them,
+`delta/rules.py` derives their changes. `Power` and `Iterate` only occur in programs as written; `compile/lower.py`
+replaces them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from viewlet.matrix.algebra.sizes import Dim, Shape
 
 Span = tuple[int | None, int | None]
-"""Start and stop of a slice, as Python has them."""
+"""Start and stop of a slice, as in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Subtract:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """factor · of, where the factor is a constant or a number that the program computes."""
+    """factor · of; the factor is a constant or a number that the program computes."""
 
     factor: float | str
     of: str
@@ -52,7 +52,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class SumOfProducts:
-    """Σ left @ right + Σ addend; `compile/fuse.py` makes it."""
+    """Σ left @ right + Σ addend; emitted by `compile/fuse.py`."""
 
     products: tuple[tuple[str, str], ...]
     addends: tuple[str, ...]
@@ -60,7 +60,7 @@ class SumOfProducts:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """T after so many steps of T ← matrix @ T + added, from `start`; those between are not kept; see `compile/lower.py`."""
+    """T after `times` steps of T ← matrix @ T + added from `start`, without storing the steps (`compile/lower.py`)."""
 
     matrix: str
     start: str
@@ -109,7 +109,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Matrices below each other (axis 0) or beside each other (axis 1)."""
+    """Matrices stacked vertically (axis 0) or horizontally (axis 1)."""
 
     parts: tuple[str, ...]
     axis: int
@@ -117,7 +117,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """A row, a column or a number, repeated."""
+    """A row, a column or a number, broadcast to a shape."""
 
     of: str
     shape: Shape
@@ -147,7 +147,7 @@ class Diagonal:
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The leading directions of a symmetric matrix, as columns."""
+    """The leading eigenvectors of a symmetric matrix, as columns."""
 
     of: str
     count: int
@@ -155,7 +155,7 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """Σ left ∘ right, the inner product of Frobenius."""
+    """Σ left ∘ right, the Frobenius inner product."""
 
     left: str
     right: str
@@ -178,7 +178,7 @@ class Full:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array that the program was written with."""
+    """An array that is part of the program."""
 
     rows: tuple[tuple[float, ...], ...]
 
@@ -218,7 +218,7 @@ Op = (
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """of to the k-th, by repeated products."""
+    """of to the k-th power, by repeated products."""
 
     of: str
     exponent: int
@@ -226,7 +226,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """T ← body(T), so many times from `start`; in the body, T is `parameter`."""
+    """T ← body(T), `times` times from `start`; the body calls T `parameter`."""
 
     start: str
     times: int
@@ -249,7 +249,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A matrix that is handed in."""
+    """An input and its shape."""
 
     name: str
     shape: Shape
@@ -257,7 +257,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Inputs, statements in the order in which they are evaluated, and what the user reads by which name."""
+    """Inputs, statements in the order of evaluation, and outputs with their names."""
 
     inputs: tuple[Declared, ...]
     statements: tuple[Statement, ...]
@@ -307,13 +307,13 @@ def operands(op: Source) -> tuple[str, ...]:
 
 
 def read_once(program: Program) -> set[str]:
-    """What one operand alone names, and no output."""
+    """The names that occur as exactly one operand and are no outputs."""
     uses = Counter(name for s in program.statements for name in operands(s.op))
     return {name for name, count in uses.items() if count == 1} - {name for _, name in program.outputs}
 
 
 def map_operands(op: Source, rename: Callable[[str], str]) -> Source:
-    """The same operator over other matrices."""
+    """The operator with its operands renamed."""
     match op:
         case Elementwise(function, parts):
             return Elementwise(function, tuple(rename(p) if isinstance(p, str) else p for p in parts))

@@ -1,4 +1,4 @@
-"""The shape of each operator's result, or the error that a NumPy user knows."""
+"""The shape of each operator's result, with NumPy's errors for shapes that do not fit."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def shape_of(op: Source, shapes: Shapes) -> Shape:
 
 
 def _said(op: Source) -> str:
-    """The operator, as NumPy calls it."""
+    """NumPy's name of an operator."""
     if isinstance(op, Elementwise):
         return op.function
     names = {Inverse: "inv", Power: "matrix_power", Inner: "inner product"}
@@ -148,7 +148,7 @@ def _product(shapes: Shapes, left: str, right: str) -> Shape:
 
 
 def _cut(dim: Dim, span: Span) -> Dim:
-    """The size of a slice. Of a size with a symbol, a start and a stop count from the end that they name."""
+    """The size of a slice; for a symbolic size, a negative start or stop counts from the end."""
     if isinstance(dim, int):
         return len(range(*slice(*span).indices(dim)))
     start, stop = (combine(dim, i, 1) if i is not None and i < 0 else i for i in span)

@@ -1,4 +1,4 @@
-"""Programs as text: one line for each statement, the same text for the same program."""
+"""Programs as deterministic text, with a line for each statement."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _lines(statements: tuple[Statement, ...], indent: str = "") -> Iterator[tupl
 
 
 def show_op(op: Source) -> str:
-    """An operator, as a user would write it."""
+    """An operator as a user would write it."""
     match op:
         case Add(a, b):
             return f"{a} + {b}"

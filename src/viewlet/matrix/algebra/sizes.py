@@ -1,6 +1,6 @@
 """Sizes of matrices: a number, or a linear form of symbols such as `n`, `n + 1` or `n - m`.
 
-Symbols are sizes that may change while a program is maintained; numbers may not.
+Symbols may change while a program is maintained; numbers may not.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def constant_of(dim: Dim) -> int:
 
 
 def dim_of(value: int | str | Size) -> Dim:
-    """The size that a user wrote: a number, or the name of a symbol."""
+    """A size given by a user: a number, or the name of a symbol."""
     match value:
         case Size():
             return value
@@ -88,7 +88,7 @@ def dim_of(value: int | str | Size) -> Dim:
 
 
 def symbol_of(dim: Dim) -> str | None:
-    """The name of a size that is just a symbol."""
+    """The name of a size that is a single symbol; None for others."""
     match dim:
         case Size(((name, 1),), 0):
             return name
@@ -101,12 +101,12 @@ def symbols_of(dim: Dim) -> frozenset[str]:
 
 
 def measure(dim: Dim, sizes: Mapping[str, int]) -> int:
-    """The number that a size stands for."""
+    """The value of a size."""
     return constant_of(dim) + sum(c * sizes[name] for name, c in terms_of(dim))
 
 
 def measured(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """The rows and columns of the array that holds a matrix; a number is held as 1 × 1."""
+    """The rows and columns of a matrix; a number is stored as 1 × 1."""
     rows, columns = shape or (1, 1)
     return measure(rows, sizes), measure(columns, sizes)
 

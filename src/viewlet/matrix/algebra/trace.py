@@ -1,7 +1,7 @@
-"""Tracing: a Python function over matrices runs once, on matrices that write down what is done to them.
+"""Tracing: a Python function over matrices runs once, on matrices that record operations.
 
-NumPy's own protocols do the work: operators and ufuncs arrive in `__array_ufunc__`, everything else in
-`__array_function__` (`numpy_functions.py`). So a program is written as NumPy is, and runs on plain arrays as well.
+It uses NumPy's protocols: operators and ufuncs arrive in `__array_ufunc__`, other functions in `__array_function__`
+(`numpy_functions.py`). So programs are written as NumPy code, which also runs on plain arrays.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from viewlet.matrix.errors import ShapeError, UntraceableError
 
 UNARY = {"sqrt", "exp", "log", "log1p", "expm1", "absolute", "square", "reciprocal", "sign", "sin", "cos", "tanh"}
 BINARY = {"power", "maximum", "minimum"}
-"""The functions of entries, by NumPy's names."""
+"""The entrywise functions of one and of two arguments, by NumPy's names."""
 NUMBER = int | float | np.number
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """A matrix, or a number, of which a program knows the shape and not yet the entries."""
+    """A matrix or number whose shape is known, but not its entries."""
 
     def __init__(self, builder: Builder, name: str) -> None:
         self._builder = builder
@@ -127,7 +127,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class Tracer:
-    """Writes statements for what is done to traced matrices, arrays and numbers together."""
+    """Emits statements for operations on traced matrices, arrays and numbers."""
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
@@ -136,7 +136,7 @@ class Tracer:
         return Traced(self.builder, self.builder.emit(op))
 
     def name(self, value: Any) -> str:
-        """The name of a matrix, or of an array or number that becomes a constant of the program."""
+        """The name of a matrix; arrays and numbers become constants of the program."""
         match value:
             case Traced() if value._builder is self.builder:
                 return value._name
@@ -153,7 +153,7 @@ class Tracer:
         return self.builder.shapes[name]
 
     def ufunc(self, function: str, *inputs: Any) -> Traced:
-        """What a ufunc, and so an operator, does."""
+        """Emit the statement of a ufunc, and so of a Python operator."""
         match function, inputs:
             case "matmul", (a, b):
                 return self.emit(Product(self.name(a), self.name(b)))
@@ -188,7 +188,7 @@ class Tracer:
 
     def divide(self, left: Any, right: Any) -> Traced:
         if isinstance(right, NUMBER):
-            by_zero = right == 0  # NumPy's answer, infinite or no number, is for the evaluation to give
+            by_zero = right == 0  # left to the evaluation, which gives ∞ or NaN as NumPy does
             return self.elementwise("divide", left, right) if by_zero else self.multiply(1.0 / float(right), left)
         if not isinstance(left, NUMBER) and self.shape(self.name(right)) == ():
             return self.multiply(self.elementwise("divide", 1.0, right), left)
@@ -201,7 +201,7 @@ class Tracer:
         return self.emit(Elementwise(function, tuple(parts)))
 
     def aligned(self, *values: Any) -> list[str]:
-        """The operands in one shape, broadcast as NumPy does."""
+        """The operands broadcast to one shape, as in NumPy."""
         names = [self.name(v) for v in values]
         shape = self.shape(names[0])
         for name in names[1:]:
@@ -227,7 +227,7 @@ def _whole(index: Any) -> int | None:
 
 
 def _constant(array: np.ndarray[Any, Any]) -> Source:
-    """An array that a program is written with."""
+    """An array as a constant of the program."""
     if array.ndim == 0:
         return Full((), float(array))
     if array.ndim != 2:
@@ -243,7 +243,7 @@ def _constant(array: np.ndarray[Any, Any]) -> Source:
 
 
 def iterate(times: int, step: Callable[[Any], Any], start: Any) -> Any:
-    """T ← step(T), so many times from `start`: on plain arrays a loop, in a program a loop that is maintained."""
+    """T ← step(T), `times` times from `start`: a plain loop on arrays, a maintained one in programs."""
     if times < 0 or times != int(times):
         raise ShapeError(f"iterate: {times} is not a number of steps")
     if not isinstance(start, Traced):
@@ -277,7 +277,7 @@ def _trace_loop(times: int, step: Callable[[Any], Any], start: Traced) -> Traced
 
 
 def trace(function: Callable[..., Any], shapes: Mapping[str, tuple[int | str | Size, ...]]) -> Program:
-    """The program that a function of named matrices writes down."""
+    """Trace a function of named matrices into a program."""
     builder = Builder(Declared(name, _declared(name, shape)) for name, shape in shapes.items())
     result = function(**{name: Traced(builder, name) for name in shapes})
     named = result if isinstance(result, Mapping) else {_called(function): result}

@@ -1,1 +1,1 @@
-"""What the operators mean on arrays."""
+"""The evaluation of operators on arrays."""

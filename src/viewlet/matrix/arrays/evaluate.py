@@ -1,4 +1,4 @@
-"""What each operator means: its result on whole matrices, with NumPy. Numbers are 1 × 1 arrays."""
+"""Evaluates each operator on whole matrices, with NumPy. Numbers are 1 × 1 arrays."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from viewlet.matrix.errors import EvaluationError, SingularMatrix
 
 
 def evaluate(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str, int], dtype: Any) -> Array:
-    """The result of a statement, or the reason why it has none."""
+    """The result of a statement; raise if it has none."""
     with np.errstate(all="ignore"):
         result = _result(name, op, value, sizes, dtype)
     if isinstance(result, np.ndarray) and not is_view(op) and not np.isfinite(result).all():
@@ -55,7 +55,7 @@ def evaluate(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[st
 
 
 def is_view(op: Op) -> bool:
-    """Whether a result is another way to look at what is there, so that nothing of it is kept."""
+    """Whether a result is a view of other matrices, so that it is not stored."""
     return isinstance(op, Transpose | Slice | Broadcast | Identity | Full | Constant | SizeOf)
 
 
@@ -112,14 +112,14 @@ def _result(name: str, op: Op, value: Callable[[str], Array], sizes: Mapping[str
 
 
 def apply_function(function: str, inputs: Sequence[Array | float], dtype: Any = None) -> Array:
-    """A NumPy function of entries."""
+    """Apply an entrywise NumPy function."""
     with np.errstate(all="ignore"):
         result: Array = np.atleast_2d(getattr(np, function)(*inputs))
     return result if dtype is None else result.astype(dtype, copy=False)
 
 
 def steps(matrix: Array, start: Array, added: Array | None, times: int) -> Array:
-    """T after so many steps of T ← matrix · T + added."""
+    """T after `times` steps of T ← matrix · T + added."""
     for _ in range(times):
         start = matrix @ start
         if added is not None:
@@ -128,7 +128,7 @@ def steps(matrix: Array, start: Array, added: Array | None, times: int) -> Array
 
 
 def inverse(name: str, matrix: Array) -> Array:
-    """The inverse, unless the matrix is singular to the precision at hand: ‖A‖·‖A⁻¹‖ beyond 1 / (n·ε)."""
+    """The inverse; raise if the matrix is numerically singular: ‖A‖·‖A⁻¹‖ beyond 1 / (n·ε)."""
     try:
         found = np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
@@ -142,7 +142,7 @@ def inverse(name: str, matrix: Array) -> Array:
 
 
 def solve(name: str, matrix: Array, right: Array) -> Array:
-    """The solution, unless the matrix is singular; one further right side of signs shows how large its inverse is."""
+    """The solution; raise if the matrix is singular. A right side of signs is added to estimate its inverse's norm."""
     size = len(matrix)
     if not size:
         return np.zeros(right.shape, dtype=right.dtype)
@@ -156,7 +156,7 @@ def solve(name: str, matrix: Array, right: Array) -> Array:
 
 
 def most_condition(matrix: Array) -> float:
-    """The condition number from which on a matrix counts as singular."""
+    """The condition number beyond which a matrix counts as singular."""
     return 1.0 / (len(matrix) * _precision(matrix.dtype))
 
 

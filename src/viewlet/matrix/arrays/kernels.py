@@ -1,8 +1,8 @@
-"""The two products that dominate a refresh, each in one pass over a large matrix, and small solves.
+"""The two products that dominate a refresh, each in one pass over a large matrix, and solves of small systems.
 
-NumPy would make A·V a pass for each column of a thin V, or a product that copies A first; and A += U·Vᵀ it would make
-through a matrix of A's size. Large products are all NumPy's: SciPy brings a BLAS of its own, whose threads would compete
-for the cores with those of NumPy's, which keep spinning for a while after each call.
+For A·V with a thin V, NumPy makes a pass for each column, or copies A first; for A += U·Vᵀ it makes a temporary of A's
+size. All large products use NumPy: SciPy has a BLAS of its own, whose threads would compete for cores with NumPy's,
+which keep spinning for a while after each call.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 FEW = 4
-"""Columns up to which a product goes column by column, block by block."""
+"""The most columns for which a product is computed column by column within blocks."""
 LARGE = 1 << 16
-"""Entries from which on that pays."""
+"""The number of entries from which on that is faster."""
 BLOCK = 1 << 20
-"""Entries of a block of rows: eight megabytes, which stay in the cache from the first column to the last."""
+"""Entries of a block of rows: eight megabytes, which stay in the cache for all columns."""
 PIECE = 1 << 17
-"""Entries of a product that are added at a time: a megabyte, which is still in the cache when they are added."""
+"""Entries of a product that are added at a time: a megabyte, which is still in the cache then."""
 
 
 def times(matrix: Array, vectors: Array) -> Array:
@@ -44,7 +44,7 @@ def _times(matrix: Array, columns: Array) -> Array:
 
 
 def _turned_times(turned: Array, columns: Array) -> Array:
-    """turnedᵀ · columns: what each block of rows adds to it."""
+    """turnedᵀ · columns, summed over blocks of rows."""
     found = np.zeros((turned.shape[1], columns.shape[1]), dtype=turned.dtype, order="F")
     for rows in stretches(turned.shape, BLOCK):
         for column in range(columns.shape[1]):
@@ -53,7 +53,7 @@ def _turned_times(turned: Array, columns: Array) -> Array:
 
 
 def both_times(matrix: Array, vectors: Array, turned: Array) -> tuple[Array, Array]:
-    """matrix · vectors and matrixᵀ · turned; of few vectors, in one pass."""
+    """matrix · vectors and matrixᵀ · turned; for few vectors, in one pass."""
     if max(vectors.shape[1], turned.shape[1]) > FEW or matrix.size < LARGE or matrix.strides[1] != matrix.itemsize:
         return times(matrix, vectors), times(matrix.T, turned)
     down = np.empty((len(matrix), vectors.shape[1]), dtype=matrix.dtype, order="F")
@@ -65,7 +65,7 @@ def both_times(matrix: Array, vectors: Array, turned: Array) -> tuple[Array, Arr
 
 
 def add_product(target: Array, left: Array, right: Array) -> None:
-    """target += left · rightᵀ, in place, some rows at a time. Of one rank, it takes no BLAS."""
+    """target += left · rightᵀ, in place, in pieces of rows; for rank one, without BLAS."""
     if not target.size or not left.size:
         return
     multiply = np.multiply if left.shape[1] == 1 else np.matmul
@@ -78,7 +78,7 @@ def add_product(target: Array, left: Array, right: Array) -> None:
 
 
 def solve_sides(matrix: Array, sides: Array) -> Array | None:
-    """matrix⁻¹ · sides, which are overwritten; None if the matrix is singular. BLAS sees its transpose, uncopied."""
+    """matrix⁻¹ · sides, overwriting `sides`; None if singular. LAPACK gets the transpose, without a copy."""
     factor, solve = _lu(matrix.dtype)
     turned, trans = (matrix.T, 1) if matrix.flags.c_contiguous else (matrix, 0)
     lu, pivots, singular = factor(turned)
@@ -97,7 +97,7 @@ def _lu(dtype: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def stretches(shape: tuple[int, ...], most: int) -> Iterator[slice]:
-    """All rows, no more than so many entries of them at a time."""
+    """All rows in pieces of at most `most` entries."""
     step = max(1, most // max(1, shape[1]))
     for start in range(0, shape[0], step):
         yield slice(start, start + step)

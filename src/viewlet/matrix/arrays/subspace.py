@@ -1,7 +1,7 @@
-"""The leading directions of a symmetric matrix: subspace iteration, continued from the last basis.
+"""The leading eigenvectors of a symmetric matrix, by subspace iteration from the last basis.
 
-After a small change the last basis is almost right, and few steps of V ← orth(C·V) bring it to within the tolerance; a
-spectrum without a gap is decomposed instead.
+After a small change the last basis is almost right, and few steps of V ← orth(C·V) bring it within the tolerance; if
+the spectrum has no gap, the matrix is decomposed instead.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from viewlet.matrix.delta.factors import Array
 
 GUARD = 4
-"""Directions that are iterated beside those asked for, so that these settle sooner."""
+"""Additional directions that are iterated, so that the wanted ones converge sooner."""
 MOST = 100
-"""Steps after which the matrix is decomposed instead."""
+"""The number of steps after which the matrix is decomposed instead."""
 TOLERANCE = 1e-9
 
 
 class Leading(NamedTuple):
-    """A basis, the widest direction first, the size of the matrix along each, and how many steps it took."""
+    """A basis, largest eigenvalue first, the eigenvalues, and the number of steps."""
 
     basis: Array
     values: Array
@@ -28,14 +28,14 @@ class Leading(NamedTuple):
 
 
 def follow(matrix: Array, count: int, basis: Array, tolerance: float = TOLERANCE) -> Leading:
-    """From a basis to that of the leading directions, of which so many are wanted; the others are guards."""
+    """Iterate from a basis until its first `count` directions converge; the others are guards."""
     for steps in range(MOST + 1):
         image = matrix @ basis
         values, turn = np.linalg.eigh(basis.T @ image)
         values, turn = values[::-1], turn[:, ::-1]
         basis, image = basis @ turn, image @ turn
         off = (image - basis * values)[:, :count]
-        if np.linalg.norm(off) <= tolerance * abs(values[0]):  # ‖C·v − λ·v‖ beside the largest λ
+        if np.linalg.norm(off) <= tolerance * abs(values[0]):  # ‖C·v − λ·v‖ relative to the largest λ
             return Leading(basis, values, steps)
         basis = np.linalg.qr(image)[0]
     values, vectors = np.linalg.eigh(matrix)
@@ -44,7 +44,7 @@ def follow(matrix: Array, count: int, basis: Array, tolerance: float = TOLERANCE
 
 
 def guarded(basis: Array, count: int) -> Array:
-    """An orthonormal basis that begins with the one that is known, if any; the rest are random directions."""
+    """An orthonormal basis that starts with the known one, extended by random directions."""
     size = len(basis)
     more = min(size, count + GUARD) - basis.shape[1]
     others = np.random.default_rng(0).normal(size=(size, more)).astype(basis.dtype)
@@ -53,13 +53,13 @@ def guarded(basis: Array, count: int) -> Array:
 
 
 def leading(matrix: Array, count: int, last: Array | None = None) -> Array:
-    """The leading directions as columns, the largest entry of each positive; from those of before, if given."""
+    """The leading eigenvectors as columns, the largest entry of each positive; starting from `last`, if given."""
     start = np.zeros((len(matrix), 0), dtype=matrix.dtype) if last is None else last
     tolerance = max(TOLERANCE, 100 * float(np.finfo(matrix.dtype).eps))
     return upright(follow(matrix, count, guarded(start, count), tolerance).basis[:, :count])
 
 
 def upright(directions: Array) -> Array:
-    """Columns with the sign that makes the largest entry positive."""
+    """Columns with signs chosen so that the largest entry of each is positive."""
     largest = np.abs(directions).argmax(axis=0)
     return directions * np.sign(directions[largest, np.arange(directions.shape[1])])

@@ -1,1 +1,1 @@
-"""Matrices too large for one process: stored in row blocks, and processed by tasks that each read their own rows."""
+"""Matrices too large for one process: stored in row blocks, which tasks read and write."""

@@ -1,7 +1,7 @@
-"""How a matrix in blocks is stored: the blocks as they were written, and the changes since, which are thin.
+"""The storage of a matrix in blocks: the blocks as written, and the thin changes since.
 
-An update adds ranks, moves places and replaces rows; no block is touched. Once that takes as much room as the blocks, they are
-written anew, each task updating its own.
+An update adds ranks, moves places and replaces rows, without touching blocks. Once changes take as much space as the
+blocks, these are rewritten, each by a task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from viewlet.matrix.refresh.buffers import Buffer
 
 @dataclass(frozen=True)
 class Since:
-    """What changed since blocks were written: places, ranks, rows."""
+    """The changes since blocks were written: moved places, added ranks, replaced rows."""
 
     shape: Extent
     places: tuple[Indices | None, Indices | None] = (None, None)
@@ -30,7 +30,7 @@ class Since:
     rows: dict[int, Array] = field(default_factory=dict)
 
     def over(self, base: Node) -> Node:
-        """The matrix as it is now."""
+        """The current matrix."""
         rows, columns = self.places
         node = base if rows is None and columns is None else Moved(base, rows, columns)
         if self.left is not None and self.right is not None:
@@ -48,7 +48,7 @@ class LargeBuffer:
         self.replace(large)
 
     def replace(self, large: Large) -> None:
-        """Another matrix in its place."""
+        """Replace the matrix."""
         assert isinstance(large.node, Stored), f"{large} is not written yet"
         self.base, self._run = large.node, large.run
         self.since = Since(large.shape)
@@ -63,24 +63,24 @@ class LargeBuffer:
         return made
 
     def extend(self, shape: Extent) -> None:
-        """Makes it larger; what is new is zero."""
+        """Extend the matrix with zeros."""
         for axis in (0, 1):
             old, more = self.since.shape[axis], shape[axis] - self.since.shape[axis]
             if more:
                 self._place(axis, np.concatenate([np.arange(old), np.full(more, -1)]))
 
     def truncate(self, shape: Extent) -> None:
-        """Takes the last rows and columns away."""
+        """Drop the last rows and columns."""
         for axis in (0, 1):
             if shape[axis] < self.since.shape[axis]:
                 self._place(axis, np.arange(shape[axis]))
 
     def contract(self, axis: int, resize: Resize) -> None:
-        """Closes the gaps of rows (axis 0) or columns (1) that go."""
+        """Delete rows (axis 0) or columns (1), closing the gaps."""
         self._place(axis, resize.staying)
 
     def _place(self, axis: int, staying: Indices) -> None:
-        """Which of the places that there are is at each place from now on; −1 for one that is new."""
+        """Rearrange an axis: `staying` has the current place of each new one; −1 for zeros."""
         was = self.since
         known = was.places[axis]
         places = staying if known is None else np.where(staying < 0, -1, known[staying])
@@ -97,14 +97,14 @@ class LargeBuffer:
             )
 
     def add(self, change: Change) -> None:
-        """A += Δ, by ranks."""
+        """A += Δ, as further ranks."""
         left, right = factors_of(change)
         was = self.since
         rows = {row: values + left[row] @ right.T for row, values in was.rows.items()}
         self.since = replace(was, left=_beside(was.left, left), right=_beside(was.right, right), rows=rows)
 
     def put(self, rows: Any, columns: Any, values: Any) -> None:
-        """Entries at some places are others, to the last digit."""
+        """Set entries to exact values."""
         at = np.unique(rows)
         found = np.array(self.array[at])
         found[np.searchsorted(at, rows), columns] = values
@@ -115,14 +115,14 @@ class LargeBuffer:
 
 
 def buffer_of(array: Any) -> Buffer | LargeBuffer:
-    """Where a matrix is kept."""
+    """The buffer of a matrix."""
     if isinstance(array, Buffer | LargeBuffer):
         return array
     return LargeBuffer(array) if is_large(array) else Buffer(array)
 
 
 def _at(factor: Any, staying: Indices) -> Any:
-    """The rows of a factor at the places that stay; zeros where something comes."""
+    """The rows of a factor at places, with zeros for −1."""
     if factor is None:
         return None
     found = factor[staying]

@@ -1,4 +1,4 @@
-"""Statements whose result, or whose operands, are too large for one process: evaluated by jobs over blocks of rows."""
+"""Evaluates statements with results or operands too large for one process, by jobs over blocks of rows."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.errors import EvaluationError, UnsupportedQuery
 
 RESIDENT = 1 << 24
-"""Entries up to which a matrix is in memory: 128 megabytes of float64."""
+"""The most entries of a matrix in memory: 128 megabytes of float64."""
 NEWTON, NEAR = 100, 1e-3
-"""Steps of Newton's iteration after which a matrix counts as one without an inverse; how near it is when digits are left."""
+"""The number of Newton steps after which a matrix counts as singular; the residual from which on it must halve."""
 Value = Callable[[str], Array]
 Evaluate = Callable[[str, Op, Value, Mapping[str, int], Any], Array]
 
 
 class Shelf(Protocol):
-    """Where blocks are kept. `write` runs in tasks, `hold` here, with what came back from all of them."""
+    """The storage of blocks. `write` runs in tasks; `hold` runs in the driver with the results of all of them."""
 
     def write(self, name: str, number: int, block: Array) -> Any: ...
 
@@ -55,7 +55,7 @@ class Shelf(Protocol):
 
 @dataclass
 class Blocks:
-    """How matrices of more than `resident` entries are evaluated, and where they are kept."""
+    """Evaluates and stores matrices with more than `resident` entries."""
 
     shelf: Shelf
     run: Run
@@ -70,7 +70,7 @@ class Blocks:
         return shape[0] * shape[1] > self.resident
 
     def evaluate(self, name: str, op: Op, value: Value, sizes: Mapping[str, int], dtype: Any) -> Array:
-        """The result of a statement: in memory if it fits, else in blocks that are written."""
+        """The result of a statement: in memory if it fits, else in written blocks."""
         large = self.is_large(measured(self.shapes[name], sizes))
         found = self._result(name, op, value, sizes, dtype, large)
         if large:
@@ -78,13 +78,13 @@ class Blocks:
         return found.gathered() if is_large(found) else found
 
     def kept(self, name: str, array: Any) -> Array:
-        """An input, in memory if it fits, else in blocks."""
+        """An input: in memory if it fits, else in written blocks."""
         if is_large(array) or not self.is_large((array.shape[0], array.shape[1])):
             return cast("Array", array)
         return cast("Array", self.written(name, Given(array)))
 
     def written(self, name: str, node: Node) -> Large:
-        """A matrix in blocks of its own."""
+        """Write a matrix to blocks."""
         label = f"{name}@{uuid4().hex}"
         numbered = list(enumerate(pieces(node)))
         reader = self.shelf.hold(label, self.run(partial(_write, self.shelf, label, name, node), numbered))
@@ -120,7 +120,7 @@ class Blocks:
                 return evaluate_here(name, op, value, sizes, dtype)
 
     def _steps(self, name: str, matrix: Any, start: Any, added: Any, times: int, large: bool) -> Any:
-        """Step by step, each in blocks of its own that are there until the next one is."""
+        """Evaluate all steps; the blocks of a step are deleted once the next one is written."""
         found = start
         for left in reversed(range(times)):
             before, found = found, self._product(matrix, found, large)
@@ -139,7 +139,7 @@ class Blocks:
         return left @ right
 
     def _inverse(self, name: str, node: Node) -> Large:
-        """Newton's iteration, W ← W(2I − A·W), which is made of products: from Aᵀ / (‖A‖₁·‖A‖∞) on it converges."""
+        """Newton's iteration, W ← W(2I − A·W), which only uses products; from Aᵀ / (‖A‖₁·‖A‖∞) it converges."""
         whole = Large(node, self.run)
         down = np.add.reduce(total(_column_sums, node, self.run)).max()
         across = max(total(_row_sums, node, self.run))
@@ -164,7 +164,7 @@ class Blocks:
 
 
 def evaluating(blocks: Blocks | None) -> Evaluate:
-    """How statements are evaluated: here, or in blocks where they are large."""
+    """The function that evaluates statements: in process, or in blocks if they are large."""
     return evaluate_here if blocks is None else blocks.evaluate
 
 
@@ -173,7 +173,7 @@ def _small(value: Any) -> Array:
 
 
 def _write(shelf: Shelf, label: str, name: str, node: Node, numbered: tuple[int, Piece]) -> Any:
-    """One block, in a task."""
+    """Compute and write one block, in a task."""
     number, (start, stop) = numbered
     block = np.ascontiguousarray(read(node, start, stop))
     if not np.isfinite(block).all():

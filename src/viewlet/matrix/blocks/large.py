@@ -1,7 +1,7 @@
-"""A matrix in blocks that delta rules and operators use as they use an array, through NumPy's own protocols.
+"""A matrix in blocks that delta rules and operators use like an array, through NumPy's protocols.
 
-What comes out thin is an array at once: a product with an array, some rows, a sum. Everything else is another recipe,
-which is followed when it is written (`evaluate.py`).
+Thin results are arrays: a product with an array, some rows, a sum. Other results are lazy recipes, evaluated when they
+are written (`evaluate.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from viewlet.matrix.delta.factors import Array, Indices
 
 
 class Large(NDArrayOperatorsMixin):
-    """A recipe for the rows of a matrix, and who follows it."""
+    """A recipe for the rows of a matrix, and the runner that evaluates it."""
 
     ndim = 2
 
@@ -56,7 +56,7 @@ class Large(NDArrayOperatorsMixin):
         return self._as(self.node.of if isinstance(self.node, Turned) else Turned(self.node))
 
     def times(self, vectors: Array) -> Array:
-        """matrix · vectors, which is thin."""
+        """matrix · vectors."""
         return times(self.node, vectors, self.run)
 
     def both_times(self, vectors: Array, turned: Array) -> tuple[Array, Array]:
@@ -64,7 +64,7 @@ class Large(NDArrayOperatorsMixin):
         return both_times(self.node, vectors, turned, self.run)
 
     def gathered(self) -> Array:
-        """All of it, here."""
+        """The whole matrix in memory."""
         return np.concatenate([np.array(read(self.node, *piece)) for piece in pieces(self.node)])
 
     def take(self, places: Indices, axis: int) -> Large:
@@ -96,8 +96,8 @@ class Large(NDArrayOperatorsMixin):
                 return self._rows(at)
 
     def _rows(self, places: Indices) -> Array:
-        """Some rows: blocks are read here, since one or a few of them hold all that is wanted."""
-        if isinstance(self.node, Turned):  # columns of what is stored: from all blocks
+        """Some rows, read in this process, since they are in one or a few blocks."""
+        if isinstance(self.node, Turned):  # stored columns: from all blocks
             picked = np.zeros((self.shape[0], len(places)), dtype=self.dtype)
             picked[places, np.arange(len(places))] = 1
             return self.T.times(picked).T if len(places) else np.zeros((0, self.shape[1]), dtype=self.dtype)
@@ -105,7 +105,7 @@ class Large(NDArrayOperatorsMixin):
         return np.concatenate(rows) if rows else np.zeros((0, self.shape[1]), dtype=self.dtype)
 
     def _entries(self, rows: Indices, columns: Indices) -> Array:
-        """Single entries, by whichever are fewer, their rows or their columns."""
+        """Single entries, read by rows or by columns, whichever are fewer."""
         down, across = np.unique(rows), np.unique(columns)
         if len(down) <= len(across):
             return np.asarray(self[down][np.searchsorted(down, rows), columns])
@@ -139,7 +139,7 @@ def is_large(value: object) -> TypeGuard[Large]:
 
 
 def part_of(value: Any, shape: Extent) -> Node | float:
-    """What an operand of a function of entries is, seen from a result of some shape."""
+    """An operand of an entrywise function as a node of the result's shape."""
     if getattr(value, "ndim", 0) == 0:
         return float(value)
     node = node_of(value)
@@ -166,6 +166,6 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.diagonal: lambda a: diagonal(a.node, a.run),
     np.trace: lambda a: diagonal(a.node, a.run).sum(),
     np.vdot: _inner,
-    np.einsum: lambda _, a, b: _inner(a, b),  # "ij,ij->", the only one that operators use
+    np.einsum: lambda _, a, b: _inner(a, b),  # only used as "ij,ij->"
     np.linalg.norm: lambda a: np.sqrt(inner(a.node, a.node, a.run)),
 }

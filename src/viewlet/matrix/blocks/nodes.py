@@ -1,6 +1,6 @@
-"""What a matrix in blocks consists of: a recipe for its rows, which any task can follow for the rows that it needs.
+"""Recipes for the rows of matrices in blocks; a task evaluates one for the rows that it needs.
 
-A recipe is sent to tasks; it names blocks that are stored, and holds only what is thin. `read` gives some rows.
+Recipes are sent to tasks, so they name stored blocks and contain only thin arrays. `read` evaluates some rows.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from viewlet.matrix.delta.factors import Array, Indices
 
 Extent = tuple[int, int]
 Piece = tuple[int, int]
-"""The first of some rows, and the first after them."""
+"""The first row, and the one after the last."""
 BLOCK = 1 << 22
 """Entries of a block of rows: 32 megabytes of float64."""
 
 
 class Reader(Protocol):
-    """Opens stored blocks, in whichever process."""
+    """Opens stored blocks in any process."""
 
     def block(self, name: str, number: int) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Blocks of a name, each from its first row on."""
+    """Stored blocks, with the first row of each."""
 
     reader: Reader
     name: str
@@ -41,14 +41,14 @@ class Stored:
 
 @dataclass(frozen=True)
 class Given:
-    """An array that travels with the recipe."""
+    """An array that is part of the recipe."""
 
     array: Array
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A row, a column or a number, repeated."""
+    """A row, a column or a number, broadcast."""
 
     array: Array
     shape: Extent
@@ -64,7 +64,7 @@ class Eye:
 
 @dataclass(frozen=True)
 class Entrywise:
-    """A NumPy function of each entry of matrices of one shape, and of numbers."""
+    """An entrywise NumPy function of matrices of one shape and numbers."""
 
     function: str
     parts: tuple[Node | float, ...]
@@ -88,7 +88,7 @@ class Turned:
 
 @dataclass(frozen=True)
 class Cut:
-    """Some consecutive rows and columns."""
+    """A range of rows and columns."""
 
     of: Node
     rows: Piece
@@ -97,7 +97,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Stacked:
-    """Matrices below each other (axis 0) or beside each other (axis 1)."""
+    """Matrices stacked vertically (axis 0) or horizontally (axis 1)."""
 
     parts: tuple[Node, ...]
     axis: int
@@ -105,7 +105,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Moved:
-    """Which row and which column of a matrix is at each place; −1: zeros."""
+    """A matrix with rows and columns rearranged: the old place of each new one; −1 for zeros."""
 
     of: Node
     rows: Indices | None
@@ -123,7 +123,7 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Replaced:
-    """Some rows, in order, are others."""
+    """A matrix with some rows replaced; `rows` is sorted."""
 
     of: Node
     rows: Indices
@@ -162,7 +162,7 @@ def extent(node: Node) -> Extent:
 
 
 def dtype_of(node: Node) -> np.dtype[Any]:
-    """The kind of a matrix's numbers, which all that it is made of share."""
+    """The dtype of a matrix, shared by all its parts."""
     match node:
         case Stored() | Eye():
             return node.dtype
@@ -177,14 +177,14 @@ def dtype_of(node: Node) -> np.dtype[Any]:
 
 
 def pieces(node: Node) -> list[Piece]:
-    """All rows, a block at a time."""
+    """All rows in pieces of a block."""
     rows, columns = extent(node)
     step = max(1, BLOCK // max(1, columns))
     return [(start, min(rows, start + step)) for start in range(0, rows, step)]
 
 
 def read(node: Node, start: int, stop: int) -> Array:
-    """Some rows of a matrix; of other matrices, no more than a block is in memory at a time."""
+    """Evaluate some rows of a matrix, with at most one block of other matrices in memory."""
     match node:
         case Stored():
             return _joined(list(_stored(node, start, stop)))
@@ -219,7 +219,7 @@ def read(node: Node, start: int, stop: int) -> Array:
 
 
 def gathered(matrix: Array, places: Indices | None) -> Array:
-    """The rows at some places, and zeros where a place is −1."""
+    """The rows at places, with zeros for −1."""
     if places is None:
         return matrix
     found = matrix[places]
@@ -228,7 +228,7 @@ def gathered(matrix: Array, places: Indices | None) -> Array:
 
 
 def scattered(vectors: Array, places: Indices | None, size: int) -> Array:
-    """The transpose of `gathered`: each row added at its place."""
+    """The transpose of `gathered`: adds each row at its place."""
     if places is None:
         return vectors
     found = np.zeros((size, vectors.shape[1]), dtype=vectors.dtype)
@@ -242,7 +242,7 @@ def _stored(node: Stored, start: int, stop: int) -> Iterator[Array]:
         first = node.starts[number]
         number += 1
         if number < len(node.starts) and node.starts[number] == first:
-            continue  # a block without rows
+            continue  # an empty block
         block = np.frombuffer(node.reader.block(node.name, number - 1), dtype=node.dtype).reshape(-1, node.shape[1])
         yield block[max(0, start - first) : stop - first]
 
@@ -271,7 +271,7 @@ def _below(parts: tuple[Node, ...], start: int, stop: int) -> Array:
 
 
 def _rows(of: Node, wanted: Indices) -> Array:
-    """Rows at any places, −1 for zeros; blocks without any of them are not read."""
+    """Rows at any places, with zeros for −1, reading only blocks that have some of them."""
     found = np.zeros((len(wanted), extent(of)[1]), dtype=dtype_of(of))
     for start, stop in pieces(of):
         inside = (wanted >= start) & (wanted < stop)

@@ -1,6 +1,6 @@
-"""Products of a matrix in blocks with a thin one, and other sums over its blocks.
+"""Products of a matrix in blocks with thin ones, and other sums over its blocks.
 
-What changed since the blocks were written is thin, and stays out of the tasks: (A + L·Rᵀ)·v = A·v + L·(Rᵀ·v).
+Changes since the blocks were written are thin, and are applied in the driver: (A + L·Rᵀ)·v = A·v + L·(Rᵀ·v).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from viewlet.matrix.blocks.nodes import (
 from viewlet.matrix.delta.factors import Array
 
 Run = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Does a piece of work for each of some items, in tasks or one after the other; the results are in their order."""
+"""Maps a function over items, in tasks or sequentially; results are in order."""
 
 
 def times(node: Node, vectors: Array, run: Run) -> Array:
@@ -78,7 +78,7 @@ def turned_times(node: Node, vectors: Array, run: Run) -> Array:
 
 
 def both_times(node: Node, vectors: Array, turned: Array, run: Run) -> tuple[Array, Array]:
-    """matrix · vectors and matrixᵀ · turned; every block is read once."""
+    """matrix · vectors and matrixᵀ · turned, reading the blocks of a stored matrix once."""
     match node:
         case Moved(of, rows, columns):
             placed = scattered(vectors, columns, extent(of)[1]), scattered(turned, rows, extent(of)[0])
@@ -101,13 +101,13 @@ def both_times(node: Node, vectors: Array, turned: Array, run: Run) -> tuple[Arr
 
 
 def product(left: Node, right: Node, run: Run) -> Array:
-    """left · right, where the result is small: Σ of what each block of rows of the right one meets."""
+    """left · right for a small result: the sum over the blocks of rows of `right`."""
     turned = left.of if isinstance(left, Turned) else Turned(left)
     return np.add.reduce(run(partial(_pair_times, turned, right), pieces(right)))
 
 
 def total(function: Callable[[Array], Any], node: Node, run: Run) -> list[Any]:
-    """A function of each block of rows."""
+    """The results of a function for each block of rows."""
     return run(partial(_of_piece, function, node), pieces(node))
 
 

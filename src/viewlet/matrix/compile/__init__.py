@@ -1,1 +1,1 @@
-"""From a program as written to the statements that are kept, and which of them are refreshed by deltas."""
+"""From a program as written to its stored statements, and the choice of those refreshed by deltas."""

@@ -1,7 +1,7 @@
-"""Compiling: a program for matrices of known sizes, in the model and by the strategy that cost least.
+"""Compiles a program for matrices of known sizes, with the cheapest model and strategy.
 
-Every model (linear, skip-s, exponential, krylov) is lowered and estimated under every strategy, for changes of each input as
-often as they come. The least total wins, unless the user says otherwise.
+Every model (linear, skip-s, exponential, krylov) is lowered, and its cost estimated under every strategy, weighting the
+changes of each input by their frequency. The cheapest wins, unless the user chooses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Model = str
 
 @dataclass(frozen=True)
 class Expected:
-    """What changes are like: the rank of each input's, and how often each changes beside the others."""
+    """Expected changes: the rank for each input, and the relative frequency of each."""
 
     ranks: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A model and a strategy, with the estimated seconds of a refresh and the bytes that are kept."""
+    """A model and a strategy, with the estimated seconds of a refresh and the bytes stored."""
 
     model: Model
     strategy: Strategy
@@ -45,7 +45,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program that can run: its statements, how they are refreshed, and what else was weighed."""
+    """A compiled program: its statements, how they are refreshed, and the alternatives considered."""
 
     program: Program
     statements: Mapping[str, Op]
@@ -63,10 +63,10 @@ def compile_program(
     machine: Machine | None = None,
     in_blocks: bool = False,
 ) -> Compiled:
-    """The program in its cheapest form, or in the one that is asked for.
+    """Compile a program in its cheapest form, or in the requested one.
 
-    With matrices in blocks every pass over one is a job, so the Krylov model, which makes one for each step, is not
-    weighed.
+    With matrices in blocks every pass over one is a job, so the Krylov model, which needs one for each step, is not
+    considered.
     """
     ordered = reassociate(source, sizes)
     ordered = ordered if in_blocks else solve_inverses(ordered)
@@ -88,10 +88,10 @@ def _seconds(found: tuple[Alternative, Program]) -> float:
 
 
 def _forms(program: Program, model: Model, strategy: Strategy, in_blocks: bool) -> Iterator[Program]:
-    """In statements; what is evaluated anew keeps its products, so that it evaluates only those that change.
+    """The program lowered. If it is re-evaluated, products stay separate, so that only those that change are evaluated.
 
-    A solve keeps an inverse, which has a delta rule, or none: a hybrid does what is cheaper, but in blocks, where an
-    inverse is made of products and a solve is not.
+    A solve stores an inverse, which has a delta rule, or not: a hybrid tries both, except in blocks, where an inverse
+    is possible and a solve is not.
     """
     either = (True,) if in_blocks else (True, False)
     keeps = {"incremental": (True,), "hybrid": either, "reevaluate": (False,)}
@@ -110,7 +110,7 @@ def statements_of(program: Program) -> dict[str, Op]:
 
 
 def extents_of(program: Program, sizes: Mapping[str, int]) -> dict[str, Extent]:
-    """The rows and columns of everything that has a name."""
+    """The rows and columns of every named matrix."""
     return {name: measured(shape, sizes) for name, shape in shapes_in(program).items()}
 
 
@@ -141,7 +141,7 @@ def _strategies(strategy: str) -> tuple[Strategy, ...]:
 
 
 def _models(program: Program, model: str, in_blocks: bool) -> Iterator[Model]:
-    """The models to weigh; a program without iterations has just one."""
+    """The models to consider; a program without iterations has only one."""
     longest = max(steps_of(program), default=1)
     if model != "auto":
         _skip(model)

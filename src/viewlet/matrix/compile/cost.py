@@ -1,8 +1,8 @@
-"""What refreshing costs: the work of each statement, as time on a machine (table 6.2 of the thesis, with constants).
+"""The cost of a refresh: estimated seconds of each statement on a machine (table 6.2 of the thesis, with constants).
 
-A product of r × m and m × c takes as long as its arithmetic and as bringing its matrices into the form that BLAS wants;
-with a few vectors, as reading the matrix. A change is estimated by its rank and by how many rows and columns it touches.
-Estimates decide between correct ways to refresh, and `explain` shows them.
+A product of r × m and m × c costs its arithmetic and the packing of its matrices for BLAS; with a few vectors, it costs
+reading the matrix. A change is described by its rank and the numbers of rows and columns it touches. Estimates choose
+between correct ways to refresh, and `explain` shows them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def kind_of(change: Change | None) -> Kind:
 
 
 class Costs:
-    """The work of statements over matrices of known sizes."""
+    """The costs of statements over matrices of known sizes."""
 
     def __init__(self, extents: Mapping[str, Extent], machine: Machine, width: int = 8) -> None:
         self.extents = extents
@@ -91,9 +91,9 @@ class Costs:
         self._checking: dict[tuple[str, int], float] = {}
 
     def product(self, rows: int, inner: int, columns: int, times: int = 1) -> float:
-        """A few vectors take a pass and what they take in the cache; more of them the arithmetic, and three passes.
+        """A product: for few vectors, a pass and a part for each further one; for many, arithmetic and three passes.
 
-        Several times: products with the same matrix, one after the other.
+        `times`: consecutive products with the same matrix.
         """
         thin = min(rows, inner, columns)
         largest = max(rows * inner, inner * columns, rows * columns)
@@ -107,7 +107,7 @@ class Costs:
         return self.machine.call + self.width * entries / self.machine.bytes
 
     def evaluating(self, name: str, op: Op) -> float:
-        """The whole result, from whole operands, and a look at each entry of it."""
+        """Evaluating the whole result from whole operands, and checking that its entries are finite."""
         return 0.0 if is_view(op) else self._result(name, op) + self.moving(math.prod(self.extents[name]))
 
     def _result(self, name: str, op: Op) -> float:
@@ -139,7 +139,7 @@ class Costs:
                 assert_never(op)
 
     def staging(self, names: Iterable[str], kind: Kinds) -> float:
-        """New operands have to be there before a result can be evaluated from them."""
+        """Computing the new operands as whole matrices before an evaluation."""
         return sum(self.moving(3 * self.extents[n][0] * self.extents[n][1]) for n in names if kind(n) is not None)
 
     def applying(self, name: str, kind: Kind) -> float:
@@ -151,12 +151,12 @@ class Costs:
             case Whole():
                 return self.moving(3 * rows * columns)
             case Spread(rank, r, c):
-                return self.moving(4 * r * c) + 2 * r * rank * c / self.machine.flops  # both read, both written
+                return self.moving(4 * r * c) + 2 * r * rank * c / self.machine.flops  # reads and writes both
             case _:
                 assert_never(kind)
 
     def delta(self, name: str, op: Op, kind: Kinds) -> tuple[float, Kind] | None:
-        """The work of a statement's delta rule and the change that it gives; None where there is no rule."""
+        """The cost of a statement's delta rule and the change that it returns; None if there is no rule."""
         rows, columns = self.extents[name]
         match op:
             case Product(a, b):
@@ -196,7 +196,7 @@ class Costs:
     def _products(
         self, name: str, products: Sequence[tuple[str, str]], addends: Sequence[str], kind: Kinds
     ) -> tuple[float, Kind]:
-        """ΔA·B' + A·ΔB for each product, and all of it in one sum."""
+        """ΔA·B' + A·ΔB for each product, joined into one change."""
         terms = [term for a, b in products for term in self._terms(name, self.extents[a][1], kind(a), kind(b))]
         joined, found = self._sum(name, *(k for _, k in terms), *map(kind, addends))
         return sum(work for work, _ in terms) + joined, found
@@ -212,14 +212,14 @@ class Costs:
             yield self.product(rows, inner, columns), whole
 
     def _meeting(self, columns: int, a: Spread, b: Kind) -> float:
-        """ΔA·ΔB, by which ΔA·B' differs from ΔA·B: through the small matrix between the factors."""
+        """ΔA·ΔB, the difference of ΔA·B' and ΔA·B, by way of the small matrix between the factors."""
         if not isinstance(b, Spread):
             return 0.0
         inner = min(a.columns, b.rows)
         return 2 * self.machine.call + 2 * a.rank * b.rank * (inner + columns) / self.machine.flops
 
     def _steps(self, name: str, op: Steps, kind: Kinds) -> tuple[float, Kind] | None:
-        """A pass over A for each step; for its own change with vectors on both sides, which then meet T₀ and B."""
+        """A pass over A for each step; if A changes, with vectors on both sides, then their products with T₀ and B."""
         rows, columns = self.extents[name]
         a, others = kind(op.matrix), [kind(n) for n in (op.start, op.added) if n is not None]
         if isinstance(a, Spread) and is_stepped(columns, a.rank):
@@ -236,7 +236,7 @@ class Costs:
         return None if any(isinstance(k, Whole) for k in (a, *others)) else (work + joined, found)
 
     def _around(self, size: int, rank: int, times: int) -> float:
-        """A·U and Aᵀ·V, several times; of few ranks in one pass each."""
+        """A·U and Aᵀ·V, `times` times; for low ranks both in one pass."""
         if rank > FEW:
             return 2 * self.product(size, size, rank, times)
         reading = self.machine.passing(self.width * size * size, times)
@@ -255,7 +255,7 @@ class Costs:
         return self._compressing(r + c, sum(k.rank for k in spread)), Spread(rank, r, c)
 
     def _compressing(self, size: int, rank: int) -> float:
-        """The angles of all columns, as fast as a product, and Cholesky's factors of them: k³/3 for each, far slower."""
+        """The angles of all columns, as fast as a product, and their Cholesky factors: k³/3 each, but far slower."""
         return 16 * self.machine.call + (2 * size * rank**2 + 4 * rank**3) / self.machine.flops
 
     def _inverse(self, size: int, kind: Kind) -> tuple[float, Kind] | None:
@@ -303,7 +303,7 @@ class Costs:
                 assert_never(kind)
 
     def checking(self, name: str, op: Op, probes: int = 2) -> float:
-        """The residual of a statement on some vectors; every refresh asks."""
+        """The residual of a statement on random vectors; cached, as every refresh needs it."""
         if (name, probes) not in self._checking:
             again = {op.matrix: op.times} if isinstance(op, Steps) else {}
             read = ((*self.extents[n], probes, again.get(n, 1)) for n in (name, *operands(op)))
@@ -311,15 +311,15 @@ class Costs:
         return self._checking[name, probes]
 
     def credit(self, name: str, op: Op, kind: Kind) -> float:
-        """What a refresh of a statement gives towards its next check: about what a rule costs, and a quarter of applying.
+        """The credit of a refresh towards the next check: the overhead of a rule, and a quarter of applying the change.
 
-        An inverse gets twice what applying costs: an update of it may lose digits at once, where others lose them slowly.
+        An inverse gets twice the cost of applying, as one update may lose many digits, while others lose them slowly.
         """
         applying = self.applying(name, kind)
         return 2 * (self.machine.call + applying) if isinstance(op, Inverse) else self.machine.rule + applying / 4
 
     def stored(self, statements: Mapping[str, Op]) -> int:
-        """The bytes that results take."""
+        """The bytes of stored results."""
         return self.width * sum(int(np.prod(self.extents[n])) for n, op in statements.items() if not is_view(op))
 
 

@@ -1,4 +1,4 @@
-"""How a program is kept fresh, and which alternatives were considered, as text."""
+"""`explain` of a program: how it is maintained, and the alternatives considered."""
 
 from __future__ import annotations
 

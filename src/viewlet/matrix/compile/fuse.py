@@ -1,9 +1,9 @@
-"""Fusing: a product that only one sum reads becomes part of it, and is not kept.
+"""Fusion: a product that only one sum reads becomes part of the sum, and is not stored.
 
     t := A @ T,  S := t + B      is      S := A @ T + B
 
-The sum's delta, ΔA·T' + A·ΔT + ΔB, needs the operands of the product as they were, not the product: a matrix less to
-keep, to change and to check.
+The sum's delta, ΔA·T' + A·ΔT + ΔB, needs the old operands of the product, not the product itself: there is one matrix
+less to store, change and check.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from viewlet.matrix.algebra.ops import Add, Product, Program, Source, Statement,
 
 
 def fuse(program: Program) -> Program:
-    """The same program with every product that one sum alone reads inside of it."""
+    """Fuse every product that only one sum reads."""
     alone = read_once(program)
     kept: dict[str, Statement] = {}
     for statement in program.statements:
@@ -30,7 +30,7 @@ def fuse(program: Program) -> Program:
 
 
 def _fused(op: Source, parts: Mapping[str, Source]) -> SumOfProducts | None:
-    """A sum that takes products, and sums of such, in; None where there is nothing to take in."""
+    """A sum with fused products; None if there is nothing to fuse."""
     if not isinstance(op, Add):
         return None
     terms = [_terms(name, parts.get(name)) for name in (op.left, op.right)]
@@ -39,7 +39,7 @@ def _fused(op: Source, parts: Mapping[str, Source]) -> SumOfProducts | None:
 
 
 def _terms(name: str, op: Source | None) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """What a sum of products takes over of an operand: products, and what is added to them."""
+    """An operand of a sum as products and addends."""
     match op:
         case Product(left, right):
             return ((left, right),), ()

@@ -1,15 +1,15 @@
-"""Programs over sums of rows: a matrix whose rows a program only sums is read through its moments.
+"""Programs over moments: if a program only sums over the rows of a matrix, it needs only the moments.
 
 With Z = [1, x, y, …] for the columns of all matrices that share their rows, every matrix with such rows is Z·C for a
-small C, as long as rows meet nothing but columns and constants:
+small C, as long as rows are only combined with columns and constants:
 
-    X = Z·C          its columns, picked
+    X = Z·C          C selects its columns
     Z·C ± Z·D        = Z·(C ± D)                 λ·Z·C = Z·(λC)
     Z·C·B            = Z·(C·B)                   [Z·C, Z·D] = Z·[C, D]
-    (Z·C)ᵀ(Z·D)      = Cᵀ·(ZᵀZ)·D                here the rows are gone
+    (Z·C)ᵀ(Z·D)      = Cᵀ·(ZᵀZ)·D                without rows
     1ᵀ(Z·C)          = (first row of ZᵀZ)·C      n = first entry of ZᵀZ
 
-So ZᵀZ, the *moments*, is the only input that is left: sums over rows, which a view of a warehouse keeps exactly.
+So ZᵀZ, the *moments*, is the only remaining input: sums over rows, which a view of the warehouse maintains exactly.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Combination:
 
     coefficients: str
     span: tuple[int, int] | None = None
-    """Which columns of Z these are, where C just picks some."""
+    """The columns of Z, if C only selects a range of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class Transposed:
 
 
 Form = str | Combination | Transposed
-"""What stands for a matrix: itself, if it has nothing to do with the rows."""
+"""The rewritten form of a matrix; its name, if it does not have the rows."""
 
 
 def over_moments(
     program: Program, axis: str, picked: Mapping[str, tuple[int, int]], moments: Declared, sizes: Mapping[str, int]
 ) -> Program:
-    """The same outputs from the moments of some inputs, each of which is a span of Z's columns.
+    """Rewrite a program to compute its outputs from moments; each of `picked` inputs is a range of Z's columns.
 
-    `axis` is the size that counts their rows; sizes that are known are put in.
+    `axis` is the size of their rows; known sizes are substituted.
     """
     kept = [Declared(i.name, known(i.shape, sizes)) for i in program.inputs if i.name not in picked]
     builder = Builder([moments, *kept])
@@ -86,7 +86,7 @@ def over_moments(
 
 
 def known(shape: Shape, sizes: Mapping[str, int]) -> Shape:
-    """A shape with the sizes that are known put in."""
+    """A shape with known sizes substituted."""
     return tuple(_known(dim, sizes) for dim in shape)
 
 
@@ -111,7 +111,7 @@ def _by_row(what: str) -> UnsupportedQuery:
 
 
 class _Rewriting:
-    """Statements over Z, put together from statements over ZᵀZ."""
+    """Rewrites statements over Z into statements over ZᵀZ."""
 
     def __init__(self, builder: Builder, axis: str, moments: Declared, sizes: Mapping[str, int]) -> None:
         self.builder = builder
@@ -122,7 +122,7 @@ class _Rewriting:
         self.sizes = sizes
 
     def picked(self, span: tuple[int, int]) -> Combination:
-        """Some columns of Z."""
+        """A range of columns of Z."""
         return Combination(self.emit(Slice(self.emit(Identity(self.width)), ALL, span)), span)
 
     def statement(self, statement: Statement, forms: Mapping[str, Form]) -> Form:
@@ -139,7 +139,7 @@ class _Rewriting:
         return found
 
     def _loop(self, loop: Iterate, forms: Mapping[str, Form]) -> Form:
-        """T is no matrix with such rows; its body may go through some."""
+        """A loop whose T does not have the rows, though matrices in its body may."""
         start = forms[loop.start]
         if not isinstance(start, str):
             raise _by_row(f"an iteration starts from {loop.start}")
@@ -161,7 +161,7 @@ class _Rewriting:
                 return False
 
     def _sized(self, op: Source) -> Source:
-        """With the sizes that are known put in."""
+        """The operator with known sizes substituted."""
         match op:
             case Identity(size):
                 return Identity(_known(size, self.sizes))
@@ -176,7 +176,7 @@ class _Rewriting:
                 return op
 
     def _form(self, op: Source, read: Sequence[Form]) -> Form | None:
-        """What stands for the result of an operator that has to do with rows; None where there is no such thing."""
+        """The form of an operator's result if an operand has the rows; None if it has no form."""
         match op, read:
             case Add() | Subtract(), [Combination() as a, Combination() as b]:
                 return Combination(self.emit(type(op)(a.coefficients, b.coefficients)))
@@ -210,7 +210,7 @@ class _Rewriting:
                 return self._turned(op, read)
 
     def _turned(self, op: Source, read: Sequence[Form]) -> Form | None:
-        """The same for (Z·C)ᵀ: as the transpose of what the transposed operator gives."""
+        """The same for (Z·C)ᵀ, as the transpose of the transposed operator's result."""
         match op, read:
             case Product(), [str() as a, Transposed(b)]:  # A·(Z·C)ᵀ = (Z·C·Aᵀ)ᵀ
                 return Transposed(Combination(self.emit(Product(b.coefficients, self.emit(Transpose(a))))))
@@ -233,7 +233,7 @@ class _Rewriting:
                 return None
 
     def _met(self, a: Combination, b: Combination) -> str:
-        """Cᵀ·(ZᵀZ)·D; where both just pick columns, a piece of ZᵀZ."""
+        """Cᵀ·(ZᵀZ)·D; a slice of ZᵀZ if both only select columns."""
         if a.span is not None:
             return self.emit(Slice(self._columns(b), a.span, ALL)) if b.span is None else self._piece(a.span, b.span)
         return self.emit(Product(self.emit(Transpose(a.coefficients)), self._columns(b)))
@@ -253,14 +253,14 @@ class _Rewriting:
         return row if axis == 0 else self.emit(Sum(row, None))
 
     def _size(self, size: Dim) -> str:
-        """How many rows there are, times what the size says, and the rest of it."""
+        """A size as a number: the count of rows times its coefficient, plus the rest."""
         times = dict(terms_of(size))[self.axis]
         count = self.emit(Scale(float(times), self.emit(Sum(self._piece((0, 1), (0, 1)), None))))
         rest = self._sized(SizeOf(combine(size, Size(((self.axis, 1),)), -times)))
         return self.emit(Add(count, self.emit(rest)))
 
     def _repeated(self, op: Op, read: Sequence[Form]) -> Form | None:
-        """The same row for all rows: it goes with the ones of Z. A column beside itself stays with the rows."""
+        """A broadcast row is a combination of Z's column of ones; a broadcast column repeats its combination."""
         assert isinstance(op, Full | Broadcast)
         rows, columns = known(op.shape, self.sizes)
         if rows != Size(((self.axis, 1),)) or self.axis in symbols_of(columns):

@@ -1,13 +1,13 @@
-"""Lowering: what users write (`Power`, `Iterate`, `Solve`) becomes statements that have delta rules.
+"""Lowering: replaces `Power`, `Iterate` and `Solve` by statements that have delta rules.
 
-An iteration T ← A·T + B has one form for every skip s (table 6.1 of the thesis): s = 1 is the linear model, s = k the
-exponential one, anything between skips s steps at a time. With P_i = Aⁱ and S_i = I + A + … + Aⁱ⁻¹:
+An iteration T ← A·T + B has a form for every skip s (table 6.1 of the thesis): s = 1 is the linear model, s = k the
+exponential one, others skip s steps at a time. With P_i = Aⁱ and S_i = I + A + … + Aⁱ⁻¹:
 
     T_2i = P_i·T_i + S_i·B        up to s, by doubling
-    T_i  = P_s·T_{i−s} + S_s·B    from then on
-    T_i  = A·T_{i−1} + B          for what is left over
+    T_i  = P_s·T_{i−s} + S_s·B    after that
+    T_i  = A·T_{i−1} + B          for the remaining steps
 
-The Krylov model keeps no step at all: an iteration is one statement (`delta/krylov.py`), a power doubles.
+The Krylov model stores no steps: an iteration is one statement (`delta/krylov.py`); powers are computed by doubling.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Form:
     """How a program is lowered."""
 
     skip: int | None
-    """Steps at a time; None for as many as there are."""
+    """The number of steps at a time; None for all."""
     inverses: bool
-    """Whether a solve keeps an inverse, so that it has a delta rule."""
+    """Whether a solve stores an inverse, which has a delta rule."""
     krylov: bool = False
-    """Whether an iteration is one statement, which keeps none of its steps."""
+    """Whether an iteration is one statement that stores no steps."""
 
 
 def lower(program: Program, form: Form) -> Program:
-    """The program in operators that have delta rules."""
+    """Lower a program."""
     builder = Builder(program.inputs)
     lowering = _Lowering(builder, form)
     for statement in program.statements:
@@ -55,7 +55,7 @@ def lower(program: Program, form: Form) -> Program:
 
 
 def steps_of(program: Program) -> tuple[int, ...]:
-    """How many steps the program's iterations take that may be skipped over."""
+    """The numbers of steps of the program's iterations that have a skip."""
     found = []
     for statement in program.statements:
         match statement.op:
@@ -69,7 +69,7 @@ def steps_of(program: Program) -> tuple[int, ...]:
 
 
 def has_affine_loop(program: Program) -> bool:
-    """Whether an iteration of the program is one of T ← A·T + B."""
+    """Whether the program has an iteration T ← A·T + B."""
     return any(isinstance(s.op, Iterate) and is_affine(s.op) for s in program.statements)
 
 
@@ -108,13 +108,13 @@ class _Lowering:
         return _general(self.builder.emit, powers, b, loop.start, loop.times, skip)
 
     def _steps(self, a: str, b: str | None, loop: Iterate) -> str:
-        """One statement; from zero, the first step gives B."""
+        """An iteration as one statement; if it starts from zero, the first step is B."""
         from_zero = b is not None and is_zero(self.builder.statements.get(loop.start))
         start, times = (b, loop.times - 1) if b is not None and from_zero else (loop.start, loop.times)
         return self.builder.emit(Steps(a, start, b, times)) if times else start
 
     def _unroll(self, loop: Iterate) -> str:
-        """The linear model: the body as it is written, once for each step."""
+        """The linear model: the body, repeated for each step."""
         current = loop.start
         for _ in range(loop.times):
             names = {loop.parameter: current}
@@ -133,14 +133,14 @@ class _Powers:
         self.identity = emit(Identity(builder.shapes[of][0]))
 
     def doubled(self, k: int) -> str:
-        """P_2i = P_i·P_i; P_i = A·P_{i−1} where i is odd."""
+        """P_2i = P_i·P_i; P_i = A·P_{i−1} if i is odd."""
         if k == 1:
             return self.of
         half = self.doubled(k // 2) if k % 2 == 0 else self.of
         return self.emit(Product(half, half if k % 2 == 0 else self.doubled(k - 1)))
 
     def power(self, k: int, skip: int) -> str:
-        """P_i = P_s·P_{i−s} from the doubled P_s on; the steps left over one by one."""
+        """P_i = P_s·P_{i−s}, with P_s by doubling; the remaining steps one by one."""
         skip = min(skip, k)
         stride = current = self.doubled(skip)
         for _ in range(k // skip - 1):
@@ -150,7 +150,7 @@ class _Powers:
         return current
 
     def sums(self, k: int) -> str:
-        """S_2i = P_i·S_i + S_i; S_i = A·S_{i−1} + I where i is odd."""
+        """S_2i = P_i·S_i + S_i; S_i = A·S_{i−1} + I if i is odd."""
         if k == 1:
             return self.identity
         if k % 2:
@@ -160,7 +160,7 @@ class _Powers:
 
 
 def _general(emit: Callable[[Source], str], powers: _Powers, b: str | None, start: str, times: int, skip: int) -> str:
-    """T after so many steps of T ← A·T + B, at most `skip` of them at a time."""
+    """T after `times` steps of T ← A·T + B, at most `skip` at a time."""
 
     def step(current: str, length: int) -> str:
         moved = emit(Product(powers.doubled(length), current))
@@ -197,7 +197,7 @@ def is_affine(loop: Iterate) -> bool:
 
 
 class _Affine:
-    """A and B of a step A·T + B, put together from its statements; None stands for I and for 0."""
+    """Derives A and B of a step A·T + B from its statements; None stands for I or 0."""
 
     def __init__(self, builder: Builder, loop: Iterate) -> None:
         self.builder = builder
@@ -206,7 +206,7 @@ class _Affine:
         self.identity = builder.emit(Identity(builder.shapes[loop.start][0]))
 
     def parts(self, name: str) -> tuple[str | None, str | None]:
-        """(A, B) of a matrix of the body; A is None where it does not depend on T, B where nothing is added."""
+        """(A, B) of a matrix of the body; A is None if it does not depend on T, B if nothing is added."""
         if name == self.parameter:
             return self.identity, None
         if name not in self.body:

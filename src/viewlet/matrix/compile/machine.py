@@ -1,4 +1,4 @@
-"""Machines: how fast one multiplies, reads and starts work; this decides between strategies."""
+"""The speed of a machine, by which strategies are compared."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from functools import cache
 import numpy as np
 
 SMALL, LARGE = 1 << 23, 1 << 27
-"""Bytes of a matrix that caches hold from one pass over it to the next, and of one of which they hold nothing."""
+"""Bytes of matrices that caches hold entirely, and not at all, from one pass to the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How fast a machine is; `measure` finds out."""
+    """The speed of a machine, as measured by `measure`."""
 
     flops: float = 5e10
-    """Multiplications and additions in a second, in a product of large matrices."""
+    """Floating-point operations per second in a product of large matrices."""
     bytes: float = 1e10
-    """Bytes that functions of entries read or write in a second."""
+    """Bytes per second that entrywise functions read or write."""
     reading: float = 2e10
-    """Bytes of a large matrix that a product with a vector reads in a second."""
+    """Bytes per second that a product with a vector reads of a large matrix."""
     cached: float = 6e10
-    """Bytes of a small matrix that it reads, if it has just read them."""
+    """Bytes per second that it reads of a small, cached matrix."""
     call: float = 5e-6
-    """Seconds for calling NumPy at all."""
+    """Overhead of a NumPy call in seconds."""
     statement: float = 2e-5
-    """Seconds for evaluating a statement at all."""
+    """Overhead of evaluating a statement in seconds."""
     rule: float = 8e-5
-    """Seconds for a delta rule at all, with its check."""
+    """Overhead of a delta rule and its check in seconds."""
 
     def passing(self, size: float, times: int = 1) -> float:
-        """Seconds in which products with vectors read a matrix of so many bytes, some times in a row.
+        """Seconds to read a matrix of `size` bytes for `times` consecutive products with vectors.
 
-        The first one reads it from memory, others from where it stayed: the cache, memory, or partly either.
+        The first product reads it from memory, later ones from the cache, memory, or a mix of both.
         """
         away = min(max(math.log(max(size, 1) / SMALL) / math.log(LARGE / SMALL), 0.0), 1.0)
         again = (1 - away) / max(self.cached, self.reading) + away / self.reading
@@ -44,7 +44,7 @@ class Machine:
 
     @staticmethod
     def measure(size: int = 512) -> Machine:
-        """This machine's, in a fraction of a second; memory by a matrix that is larger than caches."""
+        """Measure this machine, in a fraction of a second; memory with a matrix larger than the caches."""
         a, b, c = np.ones((size, size)), np.ones((8 * size, 8 * size)), np.ones((2 * size, 2 * size))
         product, read, moved = _best(lambda: a @ a), _best(lambda: b @ b[0]), _best(lambda: np.add(b, 1.0, out=b))
         return Machine(
@@ -57,7 +57,7 @@ class Machine:
 
 @cache
 def this_machine() -> Machine:
-    """Measured once in a process."""
+    """This machine, measured once in a process."""
     return Machine.measure()
 
 

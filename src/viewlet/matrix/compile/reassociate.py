@@ -1,4 +1,4 @@
-"""Products of several matrices in the cheapest order: W @ Xᵀ @ y is W @ (Xᵀ @ y) where that is less work."""
+"""Reorders chains of products: W @ Xᵀ @ y becomes W @ (Xᵀ @ y) if that is cheaper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewlet.matrix.algebra.sizes import measured
 
 
 def reassociate(program: Program, sizes: Mapping[str, int]) -> Program:
-    """The same program with every chain of products in its cheapest order; sizes decide."""
+    """Put every chain of products into its cheapest order for these sizes."""
     products = {s.name: s.op for s in program.statements if isinstance(s.op, Product)}
     inner = _used_in_one_product(program, products)
     builder = Builder(program.inputs)
@@ -28,7 +28,7 @@ def reassociate(program: Program, sizes: Mapping[str, int]) -> Program:
 
 
 def _used_in_one_product(program: Program, products: Mapping[str, Product]) -> set[str]:
-    """Products that only another product reads, once: inner links of a chain."""
+    """Products that are read once, by another product: the inner links of chains."""
     uses = Counter(name for s in program.statements for name in operands(s.op))
     uses.update(name for _, name in program.outputs)
     read = {name for op in products.values() for name in operands(op)}
@@ -41,7 +41,7 @@ def _chain(name: str, products: Mapping[str, Product], inner: set[str]) -> list[
 
 
 def _emit(builder: Builder, chain: list[str], sizes: Mapping[str, int]) -> str:
-    """The textbook's dynamic programme over where a chain is split last."""
+    """Matrix-chain ordering by dynamic programming over the last split."""
     shapes = [measured(builder.shapes[name], sizes) for name in chain]
     best: dict[tuple[int, int], tuple[float, int]] = {(i, i): (0.0, i) for i in range(len(chain))}
     for length in range(1, len(chain)):
@@ -53,7 +53,7 @@ def _emit(builder: Builder, chain: list[str], sizes: Mapping[str, int]) -> str:
 def _splits(
     best: Mapping[tuple[int, int], tuple[float, int]], shapes: list[tuple[int, int]], i: int, j: int
 ) -> list[tuple[float, int]]:
-    """The work of each last product, and where it splits; of equal ones, the last split is as it was written."""
+    """The cost of each last split; among equal costs, the order as written wins."""
     return [(best[i, k][0] + best[k + 1, j][0] + shapes[i][0] * shapes[k][1] * shapes[j][1], -k) for k in range(i, j)]
 
 

@@ -1,7 +1,7 @@
-"""Solving: the product of an inverse that nothing else reads, A⁻¹·B, is the solution of A·X = B.
+"""Replaces A⁻¹·B by the solution of A·X = B if nothing else reads the inverse.
 
-Which of the two is kept fresh is decided later (`compiled.py`): an inverse has a delta rule, a solution is evaluated
-anew in a third of the time of an inverse, and loses fewer digits.
+Which of the two is maintained is decided later (`compiled.py`): an inverse has a delta rule; a solution is re-evaluated
+in a third of the time of an inverse, and loses fewer digits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from viewlet.matrix.algebra.ops import Inverse, Product, Program, Solve, Source,
 
 
 def solve_inverses(program: Program) -> Program:
-    """The same program with every such product as a solve."""
+    """Replace every such product by a solve."""
     alone = read_once(program)
     inverses = {s.name: s.op.of for s in program.statements if isinstance(s.op, Inverse) and s.name in alone}
     statements = [replace(s, op=_solved(s.op, inverses)) for s in program.statements]

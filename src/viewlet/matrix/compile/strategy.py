@@ -1,12 +1,11 @@
-"""Strategies: which statements are refreshed by deltas and which are evaluated again, and what that costs.
+"""Strategies: which statements are refreshed by deltas and which are re-evaluated, and the costs.
 
-    hybrid         each statement the way that is cheaper for the whole refresh; a change with as many ranks as its
-                   matrix is thin is carried as one matrix
-    incremental    changes stay in factors wherever there is a rule
-    reevaluate     every statement that a change reaches is evaluated anew
+    hybrid         each statement in the way that is cheaper for the whole refresh; a change whose factors are as large
+                   as the matrix is carried as one matrix
+    incremental    by deltas, in factors, wherever there is a rule
+    reevaluate     every statement that a change reaches is re-evaluated
 
-Of strategies with equal estimates the first is taken: it can still decide otherwise for a change that is larger than
-was expected.
+Among strategies with equal estimates the first wins, since it can still adapt to changes larger than expected.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The statements that are evaluated anew although they have a rule, and the seconds of the whole refresh."""
+    """The statements that are re-evaluated although they have a rule, and the seconds of the whole refresh."""
 
     evaluated: frozenset[str]
     seconds: float
 
 
 def plan(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, strategy: Strategy) -> Plan:
-    """How a refresh goes in which some inputs change."""
+    """Plan a refresh after changes of some inputs."""
     reached = _reached(statements, changing)
     everything = frozenset(name for name, op in reached.items() if not is_view(op))
     match strategy:
@@ -47,7 +46,7 @@ def plan(statements: Mapping[str, Op], changing: Mapping[str, Kind], costs: Cost
 
 
 def is_thin(kind: Kind, extent: tuple[int, int]) -> bool:
-    """Whether a change in factors takes as much room as the matrix: then one matrix is the better form."""
+    """Whether a change in factors takes as much space as the matrix, so that one matrix is the better form."""
     rows, columns = extent
     return isinstance(kind, Spread) and kind.rank * (kind.rows + kind.columns) >= rows * columns
 
@@ -63,7 +62,7 @@ def _reached(statements: Mapping[str, Op], changing: Mapping[str, Kind]) -> dict
 
 
 def _by_delta(name: str, op: Op, kind: Kinds, costs: Costs) -> tuple[float, Kind] | None:
-    """The seconds of a statement's delta, of applying it and of its share of checks, and how its result changes."""
+    """The seconds of a statement's delta, with applying it and its share of checks, and the change of its result."""
     rule = costs.delta(name, op, kind)
     if rule is None or is_view(op):
         return rule
@@ -81,9 +80,10 @@ def _evaluation_cost(name: str, op: Op, costs: Costs) -> float:
 def _cheaper_to_evaluate(
     reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, staging: bool
 ) -> frozenset[str]:
-    """The statements for which evaluation is cheaper, with all that it costs those that then read a whole change.
+    """The statements that are cheaper to re-evaluate, including the penalty for their readers of a whole change.
 
-    New operands are made as a whole once, for whichever statement asks first: none is charged for them, or all.
+    New operands are computed once, for the statement that needs them first; `staging`: all statements are charged for
+    them, rather than none.
     """
     kinds, kept = dict(changing), dict[str, float]()
     for name, op in reached.items():
@@ -103,7 +103,7 @@ def _cheaper_to_evaluate(
 def _penalties(
     reached: Mapping[str, Op], kinds: Mapping[str, Kind], kept: Mapping[str, float], costs: Costs
 ) -> dict[str, float]:
-    """What it costs the statements that read a matrix, and those after them, if it changes as a whole."""
+    """For each matrix, the additional cost for its direct and indirect readers if it changes as a whole."""
     penalty = dict.fromkeys(reached, 0.0)
     for name, op in reversed(list(reached.items())):
         for read in set(operands(op)) & reached.keys():
@@ -117,7 +117,7 @@ def _penalties(
 
 
 def _seconds(reached: Mapping[str, Op], changing: Mapping[str, Kind], costs: Costs, evaluated: frozenset[str]) -> float:
-    """The estimate of a refresh whose decisions are made. What is evaluated needs its new operands as a whole."""
+    """The estimated seconds of a refresh, given the decisions. Evaluations need whole new operands."""
     kinds, staged = dict(changing), set[str]()
     total = sum(costs.applying(name, kind) for name, kind in changing.items())
     for name, op in reached.items():

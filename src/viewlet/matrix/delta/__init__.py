@@ -1,1 +1,1 @@
-"""How the result of each operator changes with its operands, in factors."""
+"""Delta rules: the change of each operator's result, in factors."""

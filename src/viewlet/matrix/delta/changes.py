@@ -1,6 +1,6 @@
-"""Changes of matrices: in factors, Δ = U·Vᵀ, or as one matrix; and the algebra of both.
+"""Changes of matrices, in factors, Δ = U·Vᵀ, or as one matrix, and their algebra.
 
-No operation on changes in factors makes a matrix of the size of Δ; that is what keeps a refresh in O(n²·rank).
+No operation on changes in factors forms a matrix of Δ's size, which keeps a refresh in O(n²·rank).
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ Change = Factored | Dense
 
 
 def zero(shape: tuple[int, int], dtype: Any) -> Factored:
-    """No change, as factors of rank 0."""
+    """No change: factors of rank 0."""
     none = np.zeros(0, dtype=np.intp)
     return Factored(*(Factor(size, np.zeros((0, 0), dtype=dtype), none) for size in shape))
 
 
 def matrix_of(change: Change) -> Array:
-    """The whole of a change; of one in factors only where that is small or wanted."""
+    """A change as one matrix; factors are multiplied out, so only use it where the result is small or needed."""
     match change:
         case Dense(matrix):
             return matrix
@@ -74,7 +74,7 @@ def rows_of(change: Change, wanted: Indices) -> Array:
 
 
 def total(changes: list[Change]) -> Change:
-    """The sum of changes: factors beside each other, unless one of them is a whole matrix."""
+    """The sum of changes: joined factors, unless one of them is a whole matrix."""
     factored = [c for c in changes if isinstance(c, Factored)]
     if len(factored) == len(changes):
         return Factored(beside([c.left for c in factored]), beside([c.right for c in factored]))
@@ -103,7 +103,7 @@ def transposed(change: Change) -> Change:
 
 
 def multiplied(matrix: Array, change: Change) -> Change:
-    """matrix · Δ: only the left factor grows to the matrix."""
+    """matrix · Δ: only the left factor is multiplied."""
     match change:
         case Dense(whole):
             return Dense(matrix @ whole)
@@ -114,7 +114,7 @@ def multiplied(matrix: Array, change: Change) -> Change:
 
 
 def carried(change: Change, matrix: Array, also: Change | None) -> Change:
-    """Δ · (matrix + also): the right factor meets the new matrix, which is never made."""
+    """Δ · (matrix + also): the right factor is multiplied by the new matrix, which is never formed."""
     match change:
         case Dense(whole):
             product = whole @ matrix
@@ -132,14 +132,14 @@ def meet(matrix: Array, also: Change | None, factor: Factor) -> Factor:
 
 
 def squared(matrix: Array, change: Factored) -> tuple[Factored, Factored]:
-    """Δ·(A + Δ) and A·Δ, by which A·A changes: A is read once for both."""
+    """Δ·(A + Δ) and A·Δ, the change of A·A, reading A once for both."""
     left, right = change.left, change.right
     down, met = around(matrix, change, left, right)
     return Factored(left, met), Factored(down, right)
 
 
 def around(matrix: Array, change: Factored, left: Factor, right: Factor) -> tuple[Factor, Factor]:
-    """A · left and (A + Δ)ᵀ · right: A is read once for both."""
+    """A · left and (A + Δ)ᵀ · right, reading A once for both."""
     if is_large(matrix):
         down, across = matrix.both_times(left.dense(), right.dense())
     elif left.at is None and right.at is None:
@@ -150,7 +150,7 @@ def around(matrix: Array, change: Factored, left: Factor, right: Factor) -> tupl
 
 
 def _applied(whole: Array, change: Change) -> Array:
-    """whole · Δ, as one matrix."""
+    """whole · Δ as one matrix."""
     match change:
         case Dense(matrix):
             return whole @ matrix
@@ -208,7 +208,7 @@ def product_of(left: Change, right: Change) -> float:
 
 
 def diagonal_of(change: Change) -> Change:
-    """The diagonal, as a column: Σ of U ∘ V over the ranks."""
+    """The diagonal as a column: Σ of U ∘ V over the ranks."""
     match change:
         case Dense(matrix):
             return Dense(np.diagonal(matrix)[:, None])

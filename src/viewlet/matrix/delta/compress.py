@@ -1,7 +1,7 @@
-"""Recompression: a change in as few ranks as possible; rows are grouped, then QR of both factors and SVD between them.
+"""Recompression: reduces the rank of a change by grouping rows, then QR of both factors and an SVD between them.
 
-The thesis (§6.3.3) finds the exact rank too expensive to look for. For factors of n × k it is O(n·k²), beside the
-O(n²·k) that every rank costs in every statement that follows.
+The thesis (§6.3.3) considers finding the exact rank too expensive. For factors of n × k it takes O(n·k²), little beside
+the O(n²·k) of the ranks in every later statement.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from viewlet.matrix.delta.changes import Factored, zero
 from viewlet.matrix.delta.factors import Array, Factor
 
 APART = 100
-"""How far columns are from depending on each other, in roots of the precision, if no rank can be spared for certain."""
+"""The margin, in square roots of the precision, by which columns must be independent to be sure of full rank."""
 
 
 def compress(change: Factored) -> Factored:
-    """The same change in as few ranks as it has, to rounding."""
+    """The change with its numerical rank."""
     change = _drop_zeros(change)
     if change.rank == 0:
         return zero(change.shape, change.left.values.dtype)
@@ -29,18 +29,18 @@ def compress(change: Factored) -> Factored:
 
 
 def _is_full(columns: Array) -> bool:
-    """Whether all columns count: their angles show it without a QR factorization, which is several times slower."""
+    """Whether columns are certainly independent, judged by their angles, several times faster than by QR."""
     gram = columns.T @ columns
     lengths = np.sqrt(np.diagonal(gram))
     angles = gram / (lengths[:, None] * lengths)
     apart = APART * np.sqrt(np.finfo(gram.dtype).eps)
-    if np.abs(angles).sum(axis=0).max() < 2 - apart:  # Gershgorin: no eigenvalue is further from 1 than the others' sum
+    if np.abs(angles).sum(axis=0).max() < 2 - apart:  # Gershgorin: no eigenvalue is that far from 1
         return True
     return bool(np.isfinite(angles).all()) and _is_positive(angles - apart * np.eye(len(angles), dtype=angles.dtype))
 
 
 def _is_positive(matrix: Array) -> bool:
-    """Whether all eigenvalues of a symmetric matrix are positive: then it has a Cholesky factor, which is soon found."""
+    """Whether a symmetric matrix is positive definite, by a Cholesky factorization."""
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -49,7 +49,7 @@ def _is_positive(matrix: Array) -> bool:
 
 
 def _drop_zeros(change: Factored) -> Factored:
-    """Without the ranks, and without the rows, that are zero."""
+    """The change without zero ranks and zero rows."""
     kept = change.left.values.any(axis=0) & change.right.values.any(axis=0)
     if kept.all():
         return change
@@ -57,7 +57,7 @@ def _drop_zeros(change: Factored) -> Factored:
 
 
 def _group(change: Factored) -> Factored:
-    """A change of fewer rows (or columns) than ranks: one rank for each row, with what it changes by."""
+    """For a change of fewer rows (or columns) than ranks: one rank for each row, with the row's change."""
     left, right = change.left, change.right
     if min(left.support, right.support) >= change.rank:
         return change
@@ -71,13 +71,13 @@ def _unit(factor: Factor) -> Factor:
 
 
 def _is_unit(factor: Factor) -> bool:
-    """Whether a factor just names rows: then its ranks are already those of the rows."""
+    """Whether a factor consists of unit vectors, so that ranks already correspond to rows."""
     values = factor.values
     return values.shape[0] == values.shape[1] and bool((values == np.eye(len(values))).all())
 
 
 def _truncate(change: Factored) -> Factored:
-    """U·Vᵀ = Q·(R·Sᵀ)·Pᵀ with U = Q·R and V = P·S; what the SVD of the small matrix has beyond rounding is kept."""
+    """U·Vᵀ = Q·(R·Sᵀ)·Pᵀ with U = Q·R and V = P·S; keeps the singular values of R·Sᵀ beyond rounding."""
     (q, r), (p, s) = np.linalg.qr(change.left.values), np.linalg.qr(change.right.values)
     a, sigma, b = np.linalg.svd(r @ s.T)
     rank = int((sigma > sigma[0] * np.finfo(sigma.dtype).eps * 4).sum())

@@ -1,4 +1,4 @@
-"""Elementwise functions under change: where few rows (or columns) change, only those are computed again."""
+"""The delta rule of elementwise functions: if few rows (or columns) change, only those are recomputed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from viewlet.matrix.delta.factors import Array, Factor, Indices, unit
 from viewlet.matrix.delta.protocol import Delta, Epoch, NoRule
 
 MOST = 0.5
-"""The share of rows beyond which evaluating all of them is no dearer."""
+"""The fraction of rows beyond which evaluating all of them is as cheap."""
 
 
 def entrywise(name: str, op: Elementwise, epoch: Epoch) -> Delta:
-    """The changed rows or columns of the result; no rule where the change is all over the matrix."""
+    """The change of the changed rows or columns; no rule if the change is spread over the matrix."""
     shape = epoch.shape(name)
     names = [p for p in op.operands if isinstance(p, str)]
     if all(epoch.change(n) is None for n in names) and not epoch.frame.touches(shape):
@@ -32,7 +32,7 @@ def entrywise(name: str, op: Elementwise, epoch: Epoch) -> Delta:
 
 
 def _touched(names: list[str], epoch: Epoch, axis: int, result: str) -> Indices | None:
-    """The rows (axis 0) or columns (1) outside of which nothing changes, if they are few."""
+    """The rows (axis 0) or columns (1) that change, if they are few."""
     shape = epoch.shape(result)
     if epoch.frame.resize(shape[1 - axis]) is not None:
         return None
@@ -48,7 +48,7 @@ def _touched(names: list[str], epoch: Epoch, axis: int, result: str) -> Indices 
 
 
 def _difference(name: str, op: Elementwise, epoch: Epoch, axis: int, touched: Indices) -> Change:
-    """E·(F(A') − F(A)), where E names the rows; what goes is zero afterwards."""
+    """E·(F(A') − F(A)), where E selects the rows; deleted rows become zero."""
     was = _along(epoch.old(name), axis)[touched]
     resize = epoch.frame.resize(epoch.shape(name)[axis])
     stays = np.ones(len(touched), dtype=bool) if resize is None else ~np.isin(touched, resize.gone)

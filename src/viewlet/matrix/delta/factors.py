@@ -1,4 +1,4 @@
-"""Factors: the tall, thin matrices that a low-rank change is a product of. Rows that are zero are not stored."""
+"""Factors: the tall, thin matrices whose product is a low-rank change. Zero rows are not stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A matrix of size × rank; only its rows `at` are not zero, or any where that is None."""
+    """A matrix of size × rank, zero outside of its rows `at`; None for all rows."""
 
     size: int
     values: Array
@@ -28,7 +28,7 @@ class Factor:
 
     @property
     def support(self) -> int:
-        """How many rows may be other than zero."""
+        """How many rows may be nonzero."""
         return len(self.values)
 
     def dense(self) -> Array:
@@ -39,7 +39,7 @@ class Factor:
         return full
 
     def rows(self, wanted: Indices) -> Array:
-        """Some of its rows, in that order."""
+        """Some of its rows, in the given order."""
         if self.at is None:
             return self.values[wanted]
         place = np.minimum(np.searchsorted(self.at, wanted), len(self.at) - 1)
@@ -59,12 +59,12 @@ def _zeros(factor: Factor, wanted: Indices) -> Array:
 
 
 def unit(size: int, at: Indices, dtype: Any) -> Factor:
-    """The columns of the identity at some places, which are sorted."""
+    """The columns of the identity at sorted places."""
     return Factor(size, np.eye(len(at), dtype=dtype), at)
 
 
 def multiply(matrix: Array, factor: Factor) -> Factor:
-    """matrix · factor, reading only the columns of the matrix that meet a row of the factor."""
+    """matrix · factor, reading only the columns of the matrix that correspond to stored rows."""
     if factor.at is None or not isinstance(matrix, np.ndarray):
         return Factor(len(matrix), times(matrix, factor.dense()))
     return Factor(len(matrix), times(matrix[:, factor.at], factor.values))
@@ -78,7 +78,7 @@ def inner(left: Factor, right: Factor) -> Array:
 
 
 def beside(parts: list[Factor]) -> Factor:
-    """Factors beside each other, as one of the ranks' sum."""
+    """Factors side by side: their ranks add up."""
     first = parts[0]
     if all(p.at is not None for p in parts):
         at = np.unique(np.concatenate([p.at for p in parts if p.at is not None]))
@@ -87,7 +87,7 @@ def beside(parts: list[Factor]) -> Factor:
 
 
 def plus(left: Factor, right: Factor) -> Factor:
-    """The sum of two factors of one rank."""
+    """The sum of two factors of equal rank."""
     if left.at is None or right.at is None:
         return Factor(left.size, left.dense() + right.dense())
     at = np.union1d(left.at, right.at)
@@ -95,13 +95,13 @@ def plus(left: Factor, right: Factor) -> Factor:
 
 
 def place(factor: Factor, size: int, offset: int) -> Factor:
-    """The factor as some rows of a larger one."""
+    """The factor placed at an offset in a larger one."""
     at = np.arange(factor.size) if factor.at is None else factor.at
     return Factor(size, factor.values, at + offset)
 
 
 def cut(factor: Factor, start: int, stop: int) -> Factor:
-    """Some consecutive rows of a factor."""
+    """A range of rows of a factor."""
     if factor.at is None:
         return Factor(stop - start, factor.values[start:stop])
     inside = (factor.at >= start) & (factor.at < stop)

@@ -1,7 +1,8 @@
-"""Inverses under low-rank changes: Sherman–Morrison–Woodbury, also where rows and columns are added and deleted.
+"""The delta rule of inverses: Sherman–Morrison–Woodbury, also for added and deleted rows and columns.
 
-In the common frame a matrix is zero where it is not yet, or no longer, there, and so has no inverse. With ones on
-that part of the diagonal it has: W + E·Eᵀ before for what comes, W' + G·Gᵀ afterwards for what goes.
+In the common frame a matrix is zero in added rows before the change, and in deleted ones after it, so it is singular.
+Ones on that part of the diagonal make it invertible: W + E·Eᵀ before, for added rows, W' + G·Gᵀ after, for deleted
+ones.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from viewlet.matrix.delta.protocol import Delta, NoRule
 from viewlet.matrix.delta.resize import Resize
 
 WORST = 1e8
-"""The condition of the small matrix beyond which the update would lose too many digits."""
+"""The condition number of the small matrix beyond which the update would lose too many digits."""
 
 
 def woodbury(inverse: Array, change: Change | None, resize: Resize | None) -> Delta:
-    """ΔW for W = A⁻¹ and ΔA = U·Vᵀ: −W U (I + Vᵀ W U)⁻¹ Vᵀ W, and only k × k is solved."""
+    """ΔW for W = A⁻¹ and ΔA = U·Vᵀ: −W U (I + Vᵀ W U)⁻¹ Vᵀ W, solving only a k × k system."""
     if change is None and resize is None:
         return None
     if isinstance(change, Dense):
@@ -39,7 +40,7 @@ def woodbury(inverse: Array, change: Change | None, resize: Resize | None) -> De
 
 
 def _bordered(change: Factored | None, resize: Resize | None, dtype: Any) -> Factored:
-    """ΔA + G·Gᵀ − E·Eᵀ: the change between the two matrices that have inverses."""
+    """ΔA + G·Gᵀ − E·Eᵀ: the change between the two invertible matrices."""
     parts: list[Change] = [] if change is None else [change]
     if resize is not None:
         signs = np.where(resize.moving < resize.old, 1.0, -1.0)

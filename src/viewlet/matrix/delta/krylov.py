@@ -1,13 +1,13 @@
-"""Iterations whose steps are not kept: how T after k steps of T ← A·T + B changes, from vectors alone.
+"""The delta rule of iterations without stored steps: the change of T after k steps of T ← A·T + B, from vectors only.
 
     ΔTₖ = Σ Aʲ·(ΔA·T'ₖ₋₁₋ⱼ + ΔB) + Aᵏ·ΔT₀        for j from 0 to k − 1
 
-With ΔA = U·Vᵀ the left factors are the vectors Aʲ·U. The right ones are T'ₘᵀ·V, and no T'ₘ is needed for them:
+With ΔA = U·Vᵀ the left factors are the vectors Aʲ·U. The right ones are T'ₘᵀ·V, which do not need T'ₘ:
 
     T'ₘᵀ·V = T'₀ᵀ·Wₘ + B'ᵀ·(W₀ + … + Wₘ₋₁)       where Wⱼ = (A'ᵀ)ʲ·V
 
-So A is gone through once for each step, with vectors on both sides (they span Krylov spaces of A), and T₀ and B once. A T
-that is as thin as these vectors takes their place, with A' = A + U·Vᵀ in each step.
+So each step reads A once, with vectors on both sides (which span Krylov spaces of A); T₀ and B are read once. If T is
+as thin as these vectors, the steps are repeated on T itself, with A' = A + U·Vᵀ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from viewlet.matrix.delta.protocol import Delta, Epoch, NoRule
 
 
 def krylov(name: str, op: Steps, epoch: Epoch) -> Delta:
-    """How the last T changes."""
+    """The change of the last T."""
     read = (op.matrix, op.start, op.added)
     a, start, added = (None if n is None else epoch.change(n) for n in read)
     columns = measured(epoch.shape(name), epoch.frame.common)[1]
@@ -46,12 +46,12 @@ def krylov(name: str, op: Steps, epoch: Epoch) -> Delta:
 
 
 def is_stepped(columns: int, rank: int) -> bool:
-    """Whether T is no wider than the vectors on both sides would be: then it is gone through step by step itself."""
+    """Whether T is no wider than the vectors on both sides, so that repeating the steps on T is cheaper."""
     return columns <= 2 * rank
 
 
 def _stepped(name: str, op: Steps, epoch: Epoch, columns: int) -> Dense:
-    """T' − T: all steps again, over a new A that is never made."""
+    """T' − T: repeats all steps, with a new A that is never formed."""
     each = np.eye(columns, dtype=epoch.dtype)
     found = epoch.times(op.start, each)
     added = None if op.added is None else epoch.times(op.added, each)
@@ -80,6 +80,6 @@ def _through(op: Steps, epoch: Epoch, matrix: Array, change: Factored) -> Factor
     first = epoch.meet(op.start, vectors)
     by_step = (first.size, op.times, change.rank)
     met = np.array(first.dense()).reshape(by_step)
-    if op.added is not None:  # by the first step, nothing has been added
+    if op.added is not None:  # nothing is added before the first step
         met[:, 1:] += np.cumsum(epoch.meet(op.added, vectors).dense().reshape(by_step), axis=1)[:, :-1]
     return Factored(beside(lefts), Factor(first.size, met[:, ::-1].reshape(first.size, -1)))

@@ -1,4 +1,4 @@
-"""What a delta rule reads, and what it may return."""
+"""The interface of delta rules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from viewlet.matrix.delta.resize import Frame
 
 @dataclass(frozen=True, slots=True)
 class NoRule:
-    """No delta for what changed, and why."""
+    """There is no delta for such a change; the reason."""
 
     reason: str
 
 
 class Epoch(Protocol):
-    """What the rules read: matrices as they were, and how they change, in the common frame."""
+    """The inputs of delta rules: old matrices and their changes, in the common frame."""
 
     frame: Frame
     dtype: np.dtype[np.floating[Any]]

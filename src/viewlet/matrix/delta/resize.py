@@ -1,8 +1,8 @@
-"""Frames: how matrices before and after a change of size are compared.
+"""Frames: common indices for matrices before and after a change of size.
 
-While an epoch is worked out, a size counts the rows that were there and those that come: old matrices are zero in
-rows that come, new ones in rows that go. In this common frame every linear rule holds as it stands; afterwards the
-rows that went are taken out. A size of another form (`n + 1`) has no such frame: what has it is evaluated anew.
+During an epoch, sizes count old rows and added ones: old matrices are zero in added rows, new ones in deleted rows. In
+this common frame every linear rule holds unchanged; afterwards the deleted rows are removed. Sizes that are not a
+single symbol (`n + 1`) have no such frame: matrices with such a size are re-evaluated.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from viewlet.matrix.delta.factors import Array, Factor, Indices
 
 @dataclass(frozen=True)
 class Resize:
-    """A size that changes: so many rows come, at the end, and some of the old ones go."""
+    """A change of a size: `added` rows at the end, and deleted rows."""
 
     old: int
     added: int
     gone: Indices
     fills: bool = False
-    """Whether the last rows move into the gaps of those that go; otherwise the rows after a gap move up."""
+    """Whether the last rows move into the gaps of deleted ones; otherwise rows after a gap move up."""
 
     @property
     def common(self) -> int:
@@ -42,7 +42,7 @@ class Resize:
 
     @cached_property
     def staying(self) -> Indices:
-        """The places, in the common frame, of what is there afterwards."""
+        """The place, in the common frame, of each row after the change."""
         if not self.fills:
             return np.delete(np.arange(self.common), self.gone)
         staying = np.arange(self.new)
@@ -52,13 +52,13 @@ class Resize:
 
     @cached_property
     def moves(self) -> tuple[Indices, Indices]:
-        """The gaps that are filled, and the places of what fills them."""
+        """The gaps that are filled, and the places of the rows that fill them."""
         last = np.setdiff1d(np.arange(self.new, self.common), self.gone)
         return self.gone[self.gone < self.new], last
 
     @cached_property
     def moving(self) -> Indices:
-        """The places of what comes or goes, in order."""
+        """The places of deleted rows, then of added ones."""
         return np.concatenate([self.gone, self.coming])
 
 
@@ -72,31 +72,31 @@ class Frame:
         self.after = {**sizes, **{name: r.new for name, r in resizes.items()}}
 
     def resize(self, dim: Dim) -> Resize | None:
-        """How a size changes, if it does."""
+        """The change of a size, or None."""
         if not self.resizes:
             return None
         symbol = symbol_of(dim)
         return self.resizes.get(symbol) if symbol else None
 
     def is_reshaped(self, shape: Shape) -> bool:
-        """Whether a shape changes in a way that no common frame shows."""
+        """Whether a shape changes without having a common frame."""
         return self.touches(shape) and any(
             self.resize(dim) is None and symbols_of(dim) & self.resizes.keys() for dim in shape
         )
 
     def touches(self, shape: Shape) -> bool:
-        """Whether a size of a shape changes."""
+        """Whether any size of a shape changes."""
         return bool(self.resizes) and any(symbols_of(dim) & self.resizes.keys() for dim in shape)
 
     def contract(self, array: Array, shape: Shape) -> Array:
-        """A matrix of the common frame, as it is afterwards."""
+        """From the common frame to the frame after the epoch."""
         for axis, dim in enumerate(shape):
             if (resize := self.resize(dim)) is not None and len(resize.gone):
                 array = array.take(resize.staying, axis=axis)
         return array
 
     def expand(self, array: Array, shape: Shape) -> Array:
-        """A matrix as it is afterwards, in the common frame."""
+        """From the frame after the epoch to the common frame."""
         staying = [
             _all(n) if (r := self.resize(d)) is None else r.staying for d, n in zip(shape, array.shape, strict=True)
         ]
@@ -105,7 +105,7 @@ class Frame:
         return expanded
 
     def hide_coming(self, array: Array, shape: Shape) -> Array:
-        """A matrix that is made for the common frame, as it was before: zero in what comes."""
+        """A matrix evaluated in the common frame as an old one: zero in added rows and columns."""
         for axis, dim in enumerate(shape):
             if (resize := self.resize(dim)) is not None and resize.added:
                 there = np.ones(array.shape[axis], dtype=array.dtype)
@@ -114,7 +114,7 @@ class Frame:
         return array
 
     def ones(self, dim: Dim, dtype: Any) -> tuple[Factor, Factor | None]:
-        """A column of ones as it was before, and how it changes."""
+        """The old column of ones, and its change."""
         size = measured((dim, 1), self.common)[0]
         before, resize = np.ones((size, 1), dtype=dtype), self.resize(dim)
         if resize is None:

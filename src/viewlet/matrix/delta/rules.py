@@ -1,7 +1,7 @@
-"""The delta rules: how each operator's result changes when its operands do (§6.3.1 of the thesis, in factors).
+"""The delta rules: the change of each operator's result from those of its operands (§6.3.1 of the thesis, in factors).
 
-A, B are the old matrices, ΔA, ΔB their changes, A' = A + ΔA the new ones. Where an operator has no such rule the
-answer is `NoRule`, with the reason, and the statement is evaluated anew.
+A, B are the old matrices, ΔA, ΔB their changes, A' = A + ΔA the new ones. If there is no rule for a change, the result
+is `NoRule` with the reason, and the statement is re-evaluated.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from viewlet.matrix.delta.protocol import Delta, Epoch, NoRule
 
 
 def delta(name: str, op: Op, epoch: Epoch) -> Delta:
-    """How the result of a statement changes; None where it does not."""
+    """The change of a statement's result; None if it does not change."""
     old, change = epoch.old, epoch.change
     match op:
         case Add(a, b):  # Δ(A + B) = ΔA + ΔB
@@ -90,7 +90,7 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             return NoRule("a solve keeps no inverse; under strategy 'incremental' it is a product with one")
         case Leading():
             return NoRule("directions turn with every change; the iteration resumes from the last ones")
-        case Elementwise():  # ΔF(A) = E·(F(A') − F(A))[rows], where few rows or columns change
+        case Elementwise():  # ΔF(A) = E·(F(A') − F(A))[rows], if few rows or columns change
             return entrywise(name, op, epoch)
         case Slice(a, rows, columns):  # Δ(A[I, J]) = U[I]·(V[J])ᵀ
             return _sliced(epoch, a, rows, columns)
@@ -106,7 +106,7 @@ def delta(name: str, op: Op, epoch: Epoch) -> Delta:
             return None if (da := change(a)) is None else diagonal_of(da)
         case Inner(a, b):  # Δ⟨A, B⟩ = ⟨ΔA, B⟩ + ⟨A, ΔB⟩ + ⟨ΔA, ΔB⟩
             return _inner(epoch, a, b)
-        case Identity(size):  # ΔI = E·Eᵀ for what comes, −E·Eᵀ for what goes
+        case Identity(size):  # ΔI = E·Eᵀ for added rows, −E·Eᵀ for deleted ones
             return _identity(epoch, size)
         case Full(shape, value):
             one = np.full((1, 1), value, dtype=epoch.dtype)
@@ -140,7 +140,7 @@ def _product(a: Array, da: Change | None, b: Array, db: Change | None) -> Change
 
 
 def _terms(a: Array, da: Change | None, b: Array, db: Change | None) -> tuple[Change | None, Change | None]:
-    """ΔA·B' and A·ΔB: where both change, the first term takes the new B, so that there is no third."""
+    """ΔA·B' and A·ΔB; using the new B in the first term avoids a third."""
     return None if da is None else carried(da, b, db), None if db is None else multiplied(a, db)
 
 
@@ -192,7 +192,7 @@ def _placed(change: Change, axis: int, size: int, offset: int) -> Change:
 
 
 def _broadcast(epoch: Epoch, a: Array, da: Change | None, shape: Shape, wanted: Shape) -> Change | None:
-    """A row, column or number times columns of ones, which change with the size."""
+    """A row, column or number times ones, whose number changes with the size."""
     if shape[1] != wanted[1]:
         ones, moved = epoch.frame.ones(wanted[1], epoch.dtype)
         row = ones.values.T

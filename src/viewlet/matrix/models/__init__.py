@@ -1,4 +1,4 @@
-"""Ready programs. Functions of matrices, which run on plain arrays too, and two models with a state of their own."""
+"""Ready-made programs: functions of matrices, which also run on plain arrays, and two models with their own state."""
 
 from viewlet.matrix.models.components import PrincipalComponents, covariance, principal_components
 from viewlet.matrix.models.iterations import general, gradient_descent, pagerank, power, sum_of_powers

@@ -1,7 +1,7 @@
-"""Principal components that follow their rows: subspace iteration, continued from the last basis (`subspace.py`).
+"""Maintained principal components, by subspace iteration from the last basis (`subspace.py`).
 
-The covariance is kept from sums over rows, so a changed row costs O(m²) for m columns. Entries are kept relative to
-the first mean, so that the sums do not lose digits to it.
+The covariance is maintained from sums over rows, so a changed row costs O(m²) for m columns. Entries are relative to
+the first mean, so that sums do not lose digits to it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def covariance(X: Any) -> dict[str, Any]:
 
 
 def principal_components(count: int) -> Callable[..., dict[str, Any]]:
-    """The directions in which the rows of X vary most, as columns; the variance along each, the covariance, the means."""
+    """The principal directions of the rows of X, as columns, the variance along each, the covariance, the means."""
 
     def components(X: Any) -> dict[str, Any]:
         found = covariance(X)
@@ -41,7 +41,7 @@ def principal_components(count: int) -> Callable[..., dict[str, Any]]:
 
 
 class PrincipalComponents:
-    """The directions in which the rows of a matrix vary most."""
+    """The principal components of the rows of a matrix."""
 
     def __init__(
         self, X: ArrayLike, count: int, *, tolerance: float = 1e-9, options: Mapping[str, Any] | None = None
@@ -55,13 +55,13 @@ class PrincipalComponents:
         self.state = program(covariance, X=("n", width)).start(X=rows - self._shift, options=options)
         self._basis = guarded(np.zeros((width, 0)), count)
         self.steps = 0
-        """How many steps the last change took; `MOST` if the covariance was decomposed."""
+        """The number of steps of the last update; `MOST` if the covariance was decomposed."""
         self._follow()
 
     def update(
         self, changed: Mapping[int, ArrayLike] | None = None, new: ArrayLike | None = None, gone: Iterable[int] = ()
     ) -> Record:
-        """Rows that change, come and go."""
+        """Change, add and delete rows."""
         shifted = {i: np.asarray(row) - self._shift for i, row in (changed or {}).items()}
         added = None if new is None else np.atleast_2d(np.asarray(new)) - self._shift
         record = self.state.update(X=RowChange(shifted, added, gone))
@@ -70,12 +70,12 @@ class PrincipalComponents:
 
     @property
     def components(self) -> Array:
-        """One direction in each row, the widest first; its largest entry is positive."""
+        """The components as rows, largest variance first; the largest entry of each is positive."""
         return upright(self._basis[:, : self._count]).T
 
     @property
     def variances(self) -> Array:
-        """The variance along each."""
+        """The variance along each component."""
         return self._variances[: self._count].copy()
 
     @property
@@ -84,7 +84,7 @@ class PrincipalComponents:
         return mean
 
     def transform(self, Z: ArrayLike) -> Array:
-        """Rows in the coordinates of the components."""
+        """Transform rows into the coordinates of the components."""
         return (np.asarray(Z) - self.mean) @ self.components.T
 
     def _follow(self) -> None:

@@ -1,6 +1,6 @@
 """Iterations: powers, sums of powers, T ← A·T + B, gradient descent and PageRank, as functions of matrices.
 
-Each takes its number of steps and gives a function for `matrix.program`.
+Each takes a number of steps and returns a function for `matrix.program`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from viewlet.matrix.algebra.trace import iterate
 
 
 def power(k: int) -> Callable[..., Any]:
-    """A (n × n) to the k-th."""
+    """A (n × n) to the k-th power."""
 
     def power(A: Any) -> Any:
         return np.linalg.matrix_power(A, k)
@@ -51,7 +51,7 @@ def gradient_descent(k: int, rate: float) -> Callable[..., Any]:
 
 
 def pagerank(k: int, damping: float = 0.85) -> Callable[..., Any]:
-    """The ranks after k steps over M (n × n), whose column j says where a step from j leads, and with what chance."""
+    """The ranks after k steps over M (n × n), whose column j has the transition probabilities from j."""
 
     def pagerank(M: Any) -> Any:
         uniform = np.ones((M.shape[0], 1), like=M) / M.shape[0]

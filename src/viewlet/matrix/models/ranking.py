@@ -1,4 +1,4 @@
-"""PageRank of a changing graph: one column of the matrix for each page whose links change."""
+"""PageRank of a changing graph: a page whose links change changes one column of the matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Edge = tuple[int, int]
 
 
 class PageRank:
-    """The ranks of pages 0 … n − 1; a page without links leads everywhere alike."""
+    """The ranks of pages 0 … n − 1; a page without links leads to all pages with equal probability."""
 
     def __init__(
         self,
@@ -38,12 +38,12 @@ class PageRank:
 
     @property
     def ranks(self) -> Array:
-        """Of each page; they sum up to one."""
+        """The rank of each page; they sum to one."""
         ranks: Array = self.state["pagerank"][:, 0]
         return ranks
 
     def update(self, add: Iterable[Edge] = (), remove: Iterable[Edge] = ()) -> Record:
-        """Links that come and go. One that is there already, or is not there to go, is an error."""
+        """Add and remove links; raise if a link already exists, or does not exist."""
         changed: dict[int, set[int]] = {}
         for source, target in remove:
             self._move(changed, source, target, there=True)

@@ -1,7 +1,7 @@
-"""Linear regression by least squares, plain or ridge: coefficients and their statistics.
+"""Linear least squares, ordinary or ridge: coefficients and their statistics.
 
-Everything is put together from Xᵀ·X, Xᵀ·y, yᵀ·y and the sum of y, so a changed row costs O(p²) for p predictors, however
-many rows there are. The price: the sum of squared residuals is a difference of such sums, good to ε·yᵀy.
+Everything is computed from Xᵀ·X, Xᵀ·y, yᵀ·y and the sum of y, so a changed row costs O(p²) for p predictors, however
+many rows there are. In return, the sum of squared residuals is a difference of such sums, accurate to ε·yᵀy.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ def ols(X: Any, y: Any) -> dict[str, Any]:
 
 
 def ridge(penalty: float) -> Model:
-    """Least squares with penalty · ‖β‖² added; the same results as `ols`, and the same for a penalty of zero.
+    """Least squares with penalty · ‖β‖² added, with results named as in `ols`, which it equals for a penalty of zero.
 
-    With H the matrix that makes the fit of y, Ŷ = H·y, the residuals have n − tr(2H − H·Hᵀ) degrees of freedom. The standard
-    errors are those of the coefficients as estimated: how far they vary, not how far the penalty moves them.
+    With the hat matrix H, Ŷ = H·y, the residuals have n − tr(2H − H·Hᵀ) degrees of freedom. The standard errors are
+    those of the biased estimate: they include its variance, not its bias.
     """
 
     def model(X: Any, y: Any) -> dict[str, Any]:
         gram = X.T @ X
         inverse = np.linalg.inv(gram + penalty * np.eye(X.shape[1], like=X))
-        shrunk = inverse @ gram  # whose trace is that of H
+        shrunk = inverse @ gram  # has the trace of H
         return _fit(X, y, gram, inverse, shrunk @ inverse, 2 * np.trace(shrunk) - np.trace(shrunk @ shrunk))
 
     return model
 
 
 def predicting(model: Model) -> Model:
-    """The same model with a third matrix Z, of rows to predict for: `prediction` is Z·β."""
+    """The model with a third matrix Z of rows to predict for: `prediction` is Z·β."""
 
     def predict(X: Any, y: Any, Z: Any) -> dict[str, Any]:
         fit = model(X, y)
@@ -53,7 +53,7 @@ def predicting(model: Model) -> Model:
 
 
 def _fit(X: Any, y: Any, gram: Any, inverse: Any, covariance: Any, parameters: Any) -> dict[str, Any]:
-    """The results, from the covariance of the coefficients where y varies by one, and how many parameters those are worth."""
+    """The results, from the coefficients' covariance for unit variance of y and the effective number of parameters."""
     moments = X.T @ y
     beta = inverse @ moments
     squared = np.sum(y.T @ y)

@@ -1,1 +1,1 @@
-"""The matrices of a compiled program, and how an update refreshes and checks them."""
+"""Maintaining the matrices of a compiled program: storage, refreshes, checks."""

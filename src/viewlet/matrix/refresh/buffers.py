@@ -1,4 +1,4 @@
-"""Storage of matrices: arrays with room to grow, changed in place without temporaries of their size."""
+"""The storage of matrices: arrays with room to grow, changed in place without temporaries of their size."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from viewlet.matrix.delta.factors import Array, Indices
 from viewlet.matrix.delta.resize import Resize
 
 BLOCK = 1 << 16
-"""Entries that are changed at a time: half a megabyte, which stays in the cache."""
+"""Entries changed at a time: half a megabyte, which stays in the cache."""
 ROOM = 1.25
-"""How much larger than needed an array is made when it has to grow."""
+"""The factor by which a growing array exceeds the needed size."""
 
 
 class Buffer:
-    """A matrix, in a corner of an array that may be larger."""
+    """A matrix in the corner of an array that may be larger."""
 
     def __init__(self, array: Array) -> None:
         self._data = np.array(array, order="C")
@@ -34,7 +34,7 @@ class Buffer:
         return Buffer(self.array)
 
     def extend(self, shape: tuple[int, int]) -> None:
-        """Makes it larger; what is new is zero."""
+        """Extend the matrix with zeros."""
         if any(wanted > there for wanted, there in zip(shape, self._data.shape, strict=True)):
             self._reserve(shape)
         rows, columns = self._shape
@@ -43,7 +43,7 @@ class Buffer:
         self._shape = shape
 
     def truncate(self, shape: tuple[int, int]) -> None:
-        """Takes the last rows and columns away."""
+        """Drop the last rows and columns."""
         self._shape = shape
 
     def _reserve(self, shape: tuple[int, int]) -> None:
@@ -56,12 +56,12 @@ class Buffer:
         self._data = data
 
     def replace(self, array: Array) -> None:
-        """Another matrix in its place."""
+        """Replace the matrix."""
         fresh = array if array.flags.c_contiguous and array.flags.owndata else np.array(array, order="C")
         self._data, self._shape = fresh, (array.shape[0], array.shape[1])
 
     def contract(self, axis: int, resize: Resize) -> None:
-        """Closes the gaps of rows (axis 0) or columns (1) that go: the last ones fill them, or what follows moves up."""
+        """Delete rows (axis 0) or columns (1): the last ones fill the gaps, or those after a gap move up."""
         view = self.array if axis == 0 else self.array.T
         if resize.fills:
             gaps, last = resize.moves
@@ -97,7 +97,7 @@ class Buffer:
 
 
 def _move_up(view: Array, gone: Indices) -> None:
-    """Rows after a gap, in pieces."""
+    """Move rows after a gap up, in pieces."""
     ends = [*gone[1:], len(view)]
     for shift, (start, stop) in enumerate(zip(gone, ends, strict=True), 1):
         for begin, end in _blocks(int(start) + 1, int(stop), view.shape[1]):
@@ -105,7 +105,7 @@ def _move_up(view: Array, gone: Indices) -> None:
 
 
 def _blocks(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
-    """Stretches of rows that have no more than a block of entries."""
+    """Ranges of rows with at most a block of entries each."""
     step = max(1, BLOCK // max(1, width))
     for begin in range(start, stop, step):
         yield begin, min(stop, begin + step)

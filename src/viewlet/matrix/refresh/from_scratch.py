@@ -1,4 +1,4 @@
-"""Programs evaluated from scratch: as a start, and for comparison."""
+"""Evaluates programs from scratch, to start them and to check them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def evaluate_all(
     dtype: Any,
     blocks: Blocks | None = None,
 ) -> dict[str, Array]:
-    """Every matrix of a program, from its inputs."""
+    """Evaluate every matrix of a program."""
     values = dict(inputs)
     evaluate = evaluating(blocks)
     for name, op in statements.items():
@@ -38,7 +38,7 @@ def evaluate_all(
 def evaluate_source(
     source: Program, inputs: Mapping[str, Array], sizes: Mapping[str, int], dtype: Any, blocks: Blocks | None = None
 ) -> dict[str, Array]:
-    """The outputs of a program from scratch, as it is written; numbers are 1 × 1."""
+    """Evaluate the outputs of a program as written; numbers are 1 × 1."""
     program = lower(source, Form(skip=1, inverses=blocks is not None))
     within = None if blocks is None else blocks.over(shapes_in(program))
     values = evaluate_all(statements_of(program), inputs, sizes, shapes_in(program), dtype, within)

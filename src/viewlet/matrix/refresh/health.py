@@ -1,8 +1,8 @@
-"""Numerical health: how far a maintained result is from its definition, on a few random vectors.
+"""Numerical health: estimates the drift of maintained results on a few random vectors.
 
-For C = A·B the residual is ‖C'z − A'(B'z)‖ beside the size of either, for random z: a few products of a matrix and a
-vector. It also finds results that shrank to what rounding left of them. A check of large matrices waits until enough
-refreshes make up for it (`Costs.credit`), so that checking costs a fraction of refreshing.
+For C = A·B the residual is ‖C'z − A'(B'z)‖, relative to the size of either, for random z: a few matrix-vector products.
+It also finds results that cancelled down to rounding errors. Large matrices are checked only after enough refreshes
+(`Costs.credit`), so that checking costs a fraction of refreshing.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from viewlet.matrix.delta.factors import Array
 from viewlet.matrix.delta.resize import Frame
 
 BLOCKS = 8
-"""Refreshes from one check of a matrix in blocks to the next: a check reads all blocks, and an update writes none."""
+"""The number of refreshes between checks of a matrix in blocks: a check reads all blocks, an update writes none."""
 
 
 class Multipliable(Protocol):
-    """New matrices, as far as they can be multiplied with vectors."""
+    """Products of new matrices with vectors."""
 
     frame: Frame
     dtype: np.dtype[np.floating[Any]]
@@ -62,7 +62,7 @@ class Health:
         self._credit: dict[str, float] = {}
 
     def is_due(self, name: str, op: Op, costs: Costs, kind: Kind, in_blocks: bool = False) -> bool:
-        """Whether refreshes since the last check make up for another; in blocks, every so many of them do."""
+        """Whether the credit of refreshes since the last check pays for another; in blocks, their number decides."""
         due_at = costs.checking(name, op, self.probes)
         credit = self._credit.get(name, 0.0) + (due_at / BLOCKS if in_blocks else costs.credit(name, op, kind))
         due = self.probes > 0 and credit >= due_at
@@ -70,7 +70,7 @@ class Health:
         return due
 
     def residual(self, name: str, op: Op, tried: Multipliable) -> float | None:
-        """How far a new result is from its definition, relative to its size; None where it cannot drift."""
+        """The distance of a new result from its definition, relative to its size; None if it cannot drift."""
         if isinstance(op, Elementwise):
             return None
         columns = measured(tried.shape(name), tried.frame.common)[1]
@@ -84,7 +84,7 @@ class Health:
             return float(np.linalg.norm(found - wanted)) / size if size else 0.0
 
     def _inverse(self, name: str, op: Inverse, vectors: Array, tried: Multipliable) -> float:
-        """‖A'(W'z) − z‖ / ‖z‖, for z that are zero in what goes."""
+        """‖A'(W'z) − z‖ / ‖z‖, for z that are zero in deleted rows."""
         resize = tried.frame.resize(tried.shape(name)[0])
         if resize is not None:
             vectors[resize.gone] = 0
@@ -92,7 +92,7 @@ class Health:
         return float(np.linalg.norm(found - vectors)) / max(1.0, float(np.linalg.norm(vectors)))
 
     def _defined(self, op: Op, z: Array, tried: Multipliable) -> tuple[Array, float]:
-        """What the definition gives for a result · z, and the size of what it is put together from."""
+        """The definition's value of result · z, and the size of its terms."""
         match op:
             case Product(a, b):
                 return _sized(tried.times(a, tried.times(b, z)))
@@ -136,7 +136,7 @@ class Health:
         return (total if axis == 0 else total @ z), float(np.abs(rows).sum())
 
     def _inner(self, a: str, b: str, z: Array, tried: Multipliable) -> tuple[Array, float]:
-        """⟨A', B'⟩ cannot be had from vectors: all entries are gone through, without making either matrix anew."""
+        """⟨A', B'⟩ cannot be estimated from vectors: it reads all entries, without forming either new matrix."""
         da, db = tried.change(a), tried.change(b)
         size = float(np.vdot(tried.old(a), tried.old(b)))
         size += against(tried.old(b), da) if da is not None else 0.0

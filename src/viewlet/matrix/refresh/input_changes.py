@@ -1,4 +1,4 @@
-"""How an update of an input becomes a change of its matrix, in the common frame: factored, and recompressed."""
+"""Converts updates of inputs to changes of matrices in the common frame: factored and recompressed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE: Indices = np.zeros(0, dtype=np.intp)
 
 
 def change_of(name: str, update: Update, old: Array, frame: Frame, declared: Declared) -> Change:
-    """The change of an input; `old` is what it was, in the common frame."""
+    """The change of an input; `old` is the old matrix in the common frame."""
     change = _change_of(name, update, old, frame, declared)
     if not is_finite(change):
         raise RejectedEpoch(f"{name} changes by more than a {old.dtype} can hold; nothing was changed")
@@ -50,7 +50,7 @@ def _change_of(name: str, update: Update, old: Array, frame: Frame, declared: De
 
 
 def checked(name: str, value: ArrayLike, shape: tuple[int, int], dtype: Any) -> Array:
-    """An array of that shape with finite numbers, or the place that is not right."""
+    """Convert to an array of that shape; raise naming the place of an entry that is not finite."""
     try:
         array = np.asarray(value, dtype=dtype)
     except (TypeError, ValueError) as problem:
@@ -74,7 +74,7 @@ def _rows(
     resize: Resize | None,
     called: str = "{}[{}]",
 ) -> Change:
-    """E·D, where E names the rows and D says what each changes by; a row is `called` so in errors."""
+    """E·D, where E selects the rows and D has their differences; `called` formats a row for errors."""
     width, there = old.shape[1], len(old) if resize is None else resize.old
     gone = resize.gone if resize is not None else NONE
     for row in changed:
@@ -95,7 +95,7 @@ def _rows(
 
 
 def _border(name: str, old: Array, rows: ArrayLike | None, columns: ArrayLike | None, resize: Resize | None) -> Change:
-    """New rows, new columns above them, and minus what goes."""
+    """The change of added rows, added columns above them, and deleted ones."""
     if resize is None:
         return zero((len(old), len(old)), old.dtype)
     added, size = resize.added, resize.common
@@ -121,7 +121,7 @@ def _border(name: str, old: Array, rows: ArrayLike | None, columns: ArrayLike | 
 
 
 def _entries(name: str, old: Array, update: Entries) -> Change:
-    """E·D + C·Fᵀ, where E names rows and F columns: an entry goes with whichever has more of them."""
+    """E·D + C·Fᵀ, where E selects rows and F columns: an entry joins its row or column, whichever has more entries."""
     values = checked(name, np.reshape(update.values, (1, -1)), (1, len(update.rows)), old.dtype)[0]
     gone = _places_of(update.gone, old)
     rows, columns = (np.concatenate(pair) for pair in zip((update.rows, update.columns), gone, strict=True))
@@ -139,7 +139,7 @@ def _entries(name: str, old: Array, update: Entries) -> Change:
 
 
 def _places_of(gone: tuple[Sequence[int], Sequence[int]], old: Array) -> tuple[Indices, Indices]:
-    """The entries of rows and columns that go and are not zero; they become zero first."""
+    """The nonzero entries of deleted rows and columns, which become zero first."""
     rows, columns = (np.asarray(g, dtype=np.intp) for g in gone)
     in_rows, in_columns = np.nonzero(old[rows]), np.nonzero(old[:, columns])
     return (
@@ -149,7 +149,7 @@ def _places_of(gone: tuple[Sequence[int], Sequence[int]], old: Array) -> tuple[I
 
 
 def _grouped(rows: Indices, columns: Indices, steps: Array, shape: tuple[int, ...]) -> Factored:
-    """Entries in one rank for each row."""
+    """Entries as one rank for each row."""
     (at, places), (across, spread) = (np.unique(side, return_inverse=True) for side in (rows, columns))
     values = np.zeros((len(across), len(at)), dtype=steps.dtype)
     values[spread, places] = steps
@@ -166,7 +166,7 @@ def _low_rank(name: str, old: Array, u: ArrayLike, v: ArrayLike) -> Change:
 
 
 def _replaced(old: Array, new: Array) -> Change:
-    """The difference: by rows where few of them differ, else as one matrix."""
+    """The difference of two matrices: by rows if few differ, else as one matrix."""
     step = new - (old if isinstance(old, np.ndarray) else old.gathered())
     touched: Indices = np.flatnonzero(step.any(axis=1))
     if 2 * len(touched) > len(old):
@@ -175,7 +175,7 @@ def _replaced(old: Array, new: Array) -> Change:
 
 
 def _sparse(values: Array) -> Factor:
-    """A factor without its zero rows, where that is most of them, or leaves fewer rows than there are ranks."""
+    """A factor without its zero rows, if these are most, or fewer rows than ranks are left."""
     at: Indices = np.flatnonzero(values.any(axis=1))
     is_sparse = len(at) < max(len(values) / 2, values.shape[1])
     return Factor(len(values), values[at], at) if is_sparse else Factor(len(values), values)

@@ -1,7 +1,7 @@
-"""The journal of a maintained program: what updates did to its statements, so that a saved state can follow them.
+"""The journal of a maintained program: the effects of updates on its statements, to replay on a saved state.
 
-A change in factors is repeated as it was applied. What an update evaluated anew is not written down: it follows from
-the inputs, and is evaluated when the state is restored.
+Changes in factors are replayed as they were applied. Re-evaluated statements are not recorded: they follow from the
+inputs, and are evaluated when the state is restored.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from viewlet.matrix.refresh.buffers import Buffer
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One update: how sizes changed, and the change of each statement; None where it was evaluated anew.
+    """One update: the changes of sizes and of each statement; None if it was re-evaluated.
 
-    Of matrices in blocks: rows of inputs as they are now, and what was evaluated anew, which is written already.
+    For matrices in blocks: the new rows of inputs, and re-evaluated statements, which are already written.
     """
 
     resizes: Mapping[str, Resize]
@@ -36,7 +36,7 @@ class Entry:
 def replay(
     compiled: Compiled, kept: Mapping[str, Array], sizes: dict[str, int], entries: Iterable[Entry]
 ) -> tuple[dict[str, Buffer | LargeBuffer], dict[str, int]]:
-    """The statements and sizes after some updates, without those that were evaluated anew on the way."""
+    """The statements and sizes after some updates, without statements that were re-evaluated."""
     shapes = shapes_in(compiled.program)
     buffers = {name: buffer_of(array) for name, array in kept.items()}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""A maintained program: its matrices, kept equal to the program's results for its inputs."""
+"""A maintained program: its matrices always equal the program's results for its current inputs."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ from viewlet.matrix.refresh.saved import Saved
 from viewlet.matrix.refresh.updates import Entries, Update, apply, frame_of
 
 Put = dict[str, tuple[Indices, Array]]
-"""Rows of matrices in blocks, as they are now."""
+"""New rows of matrices in blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one update did: every statement that it reached, and how outputs changed."""
+    """The effects of one update: the statements that it reached, and the changes of outputs."""
 
     steps: tuple[Step, ...]
     seconds: float
     changed: tuple[str, ...]
-    """The outputs that are not as they were."""
+    """The outputs that changed."""
     changes: Mapping[str, Change]
-    """Of those that were not evaluated anew: by what, in rows and columns that count what came and what went."""
+    """The changes, in the common frame, of those outputs that were not re-evaluated."""
     frame: Frame
     """The sizes before and after."""
     entry: Entry
-    """What `restore` needs to repeat it."""
+    """The journal entry that `restore` replays."""
 
     @property
     def reevaluated(self) -> tuple[Step, ...]:
@@ -68,7 +68,7 @@ class Record:
 
 
 class MaintainedProgram:
-    """The matrices of a program, and how they follow its inputs."""
+    """The matrices of a program, updated with its inputs."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class MaintainedProgram:
         self._dtype = self._buffers[source.inputs[0].name].array.dtype
 
     def __getitem__(self, name: str) -> Any:
-        """An output, or an input, as it is now: an array of your own, or a number."""
+        """The current value of an output or input: a copy of the array, or a number."""
         found = self._outputs.get(name, name)
         if name not in self._outputs and name not in {i.name for i in self.source.inputs}:
             raise UnknownName(f"the program has no output {name}", hint=f"its outputs are {', '.join(self._outputs)}")
@@ -110,11 +110,11 @@ class MaintainedProgram:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the matrices, inputs included."""
+        """The memory of all matrices, including inputs, in bytes."""
         return sum(b.array.nbytes for b in self._buffers.values() if isinstance(b, Buffer))
 
     def update(self, **updates: Update) -> Record:
-        """Change inputs, all in one step, with all resulting changes; or nothing, if any of it fails."""
+        """Update inputs and all results in one atomic step; if anything fails, nothing changes."""
         started = time.perf_counter()
         frame = frame_of(updates, self.source.inputs, self.sizes)
         self._can_be(frame)
@@ -155,7 +155,7 @@ class MaintainedProgram:
         return {o: relative_error(self._value(self._outputs[o]), value) for o, value in scratch.items()}
 
     def rewrite(self) -> None:
-        """Writes all matrices in blocks anew, as they are: every task updates its own block."""
+        """Rewrite the blocks of all matrices in blocks, by tasks."""
         for name, buffer in self.large.items():
             assert self.blocks is not None
             buffer.replace(self.blocks.written(name, buffer.array.node))
@@ -174,12 +174,12 @@ class MaintainedProgram:
         return self.describe(), {name: buffer.array.copy() for name, buffer in self._buffers.items()}
 
     def statements(self) -> dict[str, Array]:
-        """The statements that are kept in memory, as they are: not copies."""
+        """The statements in memory, without copying."""
         names = (name for name in self.compiled.statements if name in self._buffers)
         return {name: found for name in names if not is_large(found := self._buffers[name].array)}
 
     def describe(self) -> str:
-        """The text of `save`: all but the arrays."""
+        """The text of `save`: everything except the arrays."""
         kept, health = self.compiled, self._health
         saved = Saved(
             self.source,
@@ -197,9 +197,9 @@ class MaintainedProgram:
     def restore(
         text: str, arrays: Mapping[str, Array], since: Iterable[Entry] = (), blocks: Blocks | None = None
     ) -> MaintainedProgram:
-        """The state that `save` gave, and what updates have done to it since; the inputs are those after all of them.
+        """Restore a state from `save` and the updates since; inputs are those after all updates.
 
-        Nothing is computed but what an update evaluated anew.
+        Only statements that updates re-evaluated are computed.
         """
         saved = loads(text, Saved)
         compiled = saved.compiled
@@ -221,7 +221,7 @@ class MaintainedProgram:
         return explain(self.compiled, self.sizes, {} if self.last is None else self.last.outcomes)
 
     def _planned(self, frame: Frame, changes: Mapping[str, Change]) -> tuple[Costs, Plan]:
-        """The plan of a refresh; those for changes and sizes of one order of magnitude are alike, and kept."""
+        """The plan of a refresh, cached by the orders of magnitude of changes and sizes."""
         kinds = {name: kind_of(change) for name, change in changes.items()}
         alike = (*((n, _magnitudes(k)) for n, k in kinds.items()), *(s.bit_length() for s in frame.common.values()))
         if alike not in self._plans:
@@ -240,7 +240,7 @@ class MaintainedProgram:
         return self._evaluate(name, self.compiled.statements[name], self._value, self.sizes, self._dtype)
 
     def _can_be(self, frame: Frame) -> None:
-        """Every matrix of the program must still have a size that is not negative."""
+        """Raise if a matrix of the program would have a negative size."""
         if not frame.resizes:
             return
         for name, shape in self._shapes.items():
@@ -249,7 +249,7 @@ class MaintainedProgram:
 
     @contextmanager
     def _extended(self, frame: Frame) -> Iterator[None]:
-        """Makes room for what comes; if anything fails, it is as it was."""
+        """Extend matrices for added rows and columns; undo this if anything fails."""
         if not frame.resizes:
             yield
             return
@@ -265,7 +265,7 @@ class MaintainedProgram:
             raise
 
     def _commit(self, refresh: Refresh) -> Put:
-        """Applies what was worked out; nothing here can fail but for want of memory. Rows that were put into blocks."""
+        """Apply a refresh; only lack of memory can make this fail. Return the rows put into matrices in blocks."""
         put: Put = {}
         for name, buffer in self._buffers.items():
             if name in refresh.fresh and not _is_recipe(refresh.fresh[name]):
@@ -290,12 +290,12 @@ class MaintainedProgram:
 
 
 def _is_recipe(fresh: Any) -> bool:
-    """Whether a new matrix in blocks was only looked at: it is not written, and its change will do."""
+    """Whether a new matrix in blocks is only a recipe, not written, so that its change is applied instead."""
     return is_large(fresh) and not isinstance(fresh.node, Stored)
 
 
 def _replaced(buffer: Buffer | LargeBuffer, fresh: Array) -> Buffer | LargeBuffer:
-    """The place of a matrix that was evaluated anew; it may have outgrown memory, or fit again."""
+    """The buffer of a re-evaluated matrix, which may now be too large for memory, or fit again."""
     if isinstance(buffer, Buffer) and isinstance(fresh, np.ndarray):
         buffer.replace(fresh)
         return buffer
@@ -312,7 +312,7 @@ def _refuse_missing(compiled: Compiled, arrays: Mapping[str, Array]) -> None:
 def _completed(
     compiled: Compiled, values: dict[str, Array], sizes: Mapping[str, int], evaluate: Evaluate
 ) -> dict[str, Array]:
-    """With the statements that are not there, evaluated; views are looked at, not kept."""
+    """Evaluate the statements that are missing, except views."""
     dtype = values[compiled.program.inputs[0].name].dtype
 
     def value(name: str) -> Array:

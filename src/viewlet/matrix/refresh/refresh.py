@@ -1,8 +1,8 @@
-"""One epoch of a maintained program: all changes are worked out first; only then is anything applied.
+"""One epoch of a maintained program: all changes are computed before any is applied.
 
-Statement by statement, a change is derived by its delta rule, or the result is evaluated anew from the new operands.
-A change that was derived is tried on a few random vectors (`health.py`); where it does not hold, the statement is
-evaluated anew as well. Until `MaintainedProgram` commits, its matrices are as they were.
+Statement by statement, the delta rule derives the change, or the result is re-evaluated from the new operands. Derived
+changes are checked on a few random vectors (`health.py`); if a check fails, the statement is re-evaluated, too. Until
+`MaintainedProgram` commits, its matrices do not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from viewlet.matrix.refresh.health import Health
 from viewlet.matrix.refresh.updates import Update, apply
 
 REASONS: dict[Strategy, str] = {"hybrid": "it is less work", "reevaluate": "by strategy"}
-"""Why a statement that has a rule is evaluated anew."""
+"""Why a statement that has a rule is re-evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Step:
     """`factored`, `dense` or `evaluated`."""
     rank: int | None = None
     reason: str = ""
-    """Why it was evaluated anew, if it was."""
+    """Why it was re-evaluated, if it was."""
     residual: float | None = None
-    """How far the maintained result is from its definition, where that was checked."""
+    """The distance of the maintained result from its definition, if checked."""
 
     @property
     def outcome(self) -> str:
@@ -62,18 +62,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A statement, with what every refresh asks about it."""
+    """A statement, with properties that every refresh needs."""
 
     name: str
     op: Op
     reads: tuple[str, ...]
     is_view: bool
     has_size: bool
-    """Whether it follows a size, whatever its operands do."""
+    """Whether it depends on a size, not only on operands."""
 
 
 class Prepared:
-    """A compiled program, with what depends on it alone, and on no update."""
+    """A compiled program, with everything that does not depend on updates."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -85,7 +85,7 @@ class Prepared:
 
 
 class Refresh:
-    """What becomes of every matrix in one epoch."""
+    """The new matrices and changes of one epoch."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Refresh:
         self.dtype = dtype
         self.steps: list[Step] = []
         self.fresh: dict[str, Array] = {}
-        """New matrices that were made as a whole, as they are afterwards."""
+        """New matrices computed as a whole, in the frame after the epoch."""
         self.changes: dict[str, Change] = dict(changes)
         self._buffers = buffers
         self._costs = costs
@@ -119,7 +119,7 @@ class Refresh:
         self._evaluated: set[str] = set()
 
     def run(self) -> None:
-        """Works out every statement that the changes reach."""
+        """Refresh every statement that the changes reach."""
         for line in self._lines:
             if self._is_reached(line):
                 self._refresh(line)
@@ -131,7 +131,7 @@ class Refresh:
         return self._shapes[name]
 
     def old(self, name: str) -> Array:
-        """A matrix as it was, in the common frame."""
+        """An old matrix, in the common frame."""
         if name in self._buffers:
             return self._buffers[name].array
         op, frame = self.compiled.statements[name], self.frame
@@ -143,7 +143,7 @@ class Refresh:
         return frame.hide_coming(made, self.shape(name)) if isinstance(op, Broadcast | Identity | Full) else made
 
     def _uncut(self, name: str, op: Slice) -> Array:
-        """A matrix that is sliced, without what comes where it is cut: a slice counts from the old end."""
+        """The old operand of a slice without added rows along sliced axes, since slices count from the old end."""
         array = self.old(name)
         for axis, (dim, span) in enumerate(zip(self.shape(name), (op.rows, op.columns), strict=True)):
             if (resize := self.frame.resize(dim)) is not None and span != (None, None):
@@ -151,14 +151,14 @@ class Refresh:
         return array
 
     def change(self, name: str) -> Change | None:
-        """How a matrix changes, in the common frame."""
+        """The change of a matrix, in the common frame."""
         if name in self._evaluated and name not in self.changes:
             now = self.frame.expand(self.fresh[name], self.shape(name) or (1, 1))
             self.changes[name] = Dense(now - self.old(name))
         return self.changes.get(name)
 
     def new(self, name: str) -> Array:
-        """A matrix as it is afterwards."""
+        """A new matrix, in the frame after the epoch."""
         if name not in self._affected:
             return self.old(name)
         if name not in self.fresh:
@@ -174,7 +174,7 @@ class Refresh:
         return self.frame.contract(staged.array, self.shape(name))
 
     def times(self, name: str, vectors: Array) -> Array:
-        """The new matrix · vectors, in the common frame, without making the new matrix."""
+        """The new matrix · vectors, in the common frame, without forming the new matrix."""
         product = np.array(vectors) if self._is_kept_identity(name) else times(self.old(name), vectors)
         match self.change(name):
             case None:
@@ -187,11 +187,11 @@ class Refresh:
                 return product
 
     def meet(self, name: str, factor: Factor) -> Factor:
-        """The new matrixᵀ · factor, in the common frame, without making the new matrix."""
+        """The new matrixᵀ · factor, in the common frame, without forming the new matrix."""
         return factor if self._is_kept_identity(name) else meet(self.old(name), self.change(name), factor)
 
     def _is_kept_identity(self, name: str) -> bool:
-        """Whether a matrix is the identity, and stays it: no product with it has to be made."""
+        """Whether a matrix is an identity of constant size, so that products with it need no work."""
         op = self.compiled.statements.get(name)
         return isinstance(op, Identity) and not self._is_resized(name, op)
 
@@ -213,7 +213,7 @@ class Refresh:
                 return self._accept(line, self._form(line.name, found))
 
     def _why_evaluate(self, line: Line) -> str:
-        """Why a statement is evaluated anew whether it has a rule or not, if it is."""
+        """Why a statement is re-evaluated even if it has a rule; empty if it is not."""
         if self.frame.resizes:
             reshaped = [n for n in (line.name, *line.reads) if self.frame.is_reshaped(self.shape(n))]
             if reshaped:
@@ -230,7 +230,7 @@ class Refresh:
         return Dense(matrix_of(change)) if dense else change
 
     def _is_in_blocks(self, name: str) -> bool:
-        """Whether a matrix was or is in blocks, so that there is no array to subtract."""
+        """Whether a matrix was or is in blocks, so that differences cannot be formed."""
         return is_large(self.old(name)) or is_large(self.fresh.get(name))
 
     def _accept(self, line: Line, change: Change) -> None:

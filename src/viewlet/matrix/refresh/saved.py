@@ -1,4 +1,4 @@
-"""What is stored of a maintained program beside its matrices: enough to resume with the same statements."""
+"""The stored description of a maintained program, from which it resumes with the same statements."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ from viewlet.matrix.errors import ShapeError, UnknownName
 from viewlet.matrix.refresh.input_changes import checked
 
 TOLERANCE = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-4}
-"""The kinds of numbers, each with the residual beyond which a statement is evaluated anew, unless said otherwise."""
+"""The supported dtypes, with the default residual beyond which a statement is re-evaluated."""
 
 
 def intake(
     inputs: tuple[Declared, ...], given: Mapping[str, ArrayLike], dtype: Any
 ) -> tuple[dict[str, Array], dict[str, int]]:
-    """The matrices to start from, checked, and the sizes that their symbols stand for."""
+    """Validate the matrices to start from; return them and the values of symbolic sizes."""
     missing = [i.name for i in inputs if i.name not in given]
     unknown = sorted(given.keys() - {i.name for i in inputs})
     if missing or unknown:
@@ -42,7 +42,7 @@ def _checked(declared: Declared, array: Any, sizes: Mapping[str, int], kind: np.
 
 
 def _bound(declared: Declared, value: ArrayLike, sizes: dict[str, int]) -> Array:
-    """An input; its symbols take their sizes from the first matrix that has them."""
+    """Validate an input; symbols get their values from the first matrix that has them."""
     array: Any = value if is_large(value) else np.asarray(value)
     if array.ndim == 1:
         array = array[:, None] if declared.shape[1] == 1 else array[None, :]

@@ -1,11 +1,11 @@
-"""Changes of inputs, as users specify them, and the common frame of an epoch.
+"""Updates of inputs, as given by users, and the common frame of an epoch.
 
-RowChange(changed={3: row}, new=rows, gone=[7])       rows; new ones come after the last
+RowChange(changed={3: row}, new=rows, gone=[7])       rows; new ones are appended
 ColumnChange(changed={0: column}, new=…, gone=…)      columns
 Border(rows, columns, gone=…)                         rows and columns of a square matrix together
-Entries(rows, columns, values, added=…, gone=…)       single entries, and rows and columns that come and go
+Entries(rows, columns, values, added=…, gone=…)       single entries, and added and deleted rows and columns
 LowRank(u, v)                                         + u @ v.T
-Replace(matrix)                                       another matrix of that size
+Replace(matrix)                                       another matrix of the same size
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ Update = RowChange | ColumnChange | Border | Entries | LowRank | Replace
 
 
 class SizeChange(NamedTuple):
-    """How many rows or columns come, which go, and whether the last ones fill the gaps."""
+    """The number of added rows or columns, the deleted ones, and whether the last ones fill the gaps."""
 
     added: int
     gone: tuple[int, ...]
@@ -101,7 +101,7 @@ SAME = SizeChange(0, ())
 
 
 def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes: Mapping[str, int]) -> Frame:
-    """The common frame of an epoch; every matrix of a size must change it in the same way."""
+    """The common frame of an epoch; all matrices with a size must change it in the same way."""
     known = {i.name: i for i in inputs}
     for name in updates:
         if name not in known:
@@ -121,7 +121,7 @@ def frame_of(updates: Mapping[str, Update], inputs: tuple[Declared, ...], sizes:
 
 
 def _may_resize(update: Update) -> bool:
-    """Whether rows or columns may come or go; most updates only change some, and need no more than this look."""
+    """Whether an update may add or delete rows or columns: a quick test, as most do not."""
     match update:
         case RowChange(_, new, gone) | ColumnChange(_, new, gone):
             return new is not None or not isinstance(gone, Sized) or len(gone) > 0
@@ -144,7 +144,7 @@ def _wanted(update: Update | None, axis: int, is_vector: bool) -> SizeChange:
 
 
 def _count(new: ArrayLike | None, axis: int, is_vector: bool) -> int:
-    """How many rows or columns are new; a plain list is one of them, or as many entries of a vector."""
+    """The number of new rows or columns; a flat list is one of them or, for a vector, one for each entry."""
     if new is None:
         return 0
     array = np.asarray(new)
@@ -184,8 +184,8 @@ def _resize(name: str, size: int, wanted: SizeChange) -> Resize:
 
 
 def apply(update: Update | None, change: Change, buffer: Buffer | LargeBuffer) -> None:
-    """A += Δ; entries that a user gave are kept to the last digit, where old + (new − old) would be rounded."""
-    if not isinstance(update, Entries):  # which say all there is to say
+    """A += Δ; given entries are stored exactly, as old + (new − old) could be rounded."""
+    if not isinstance(update, Entries):  # other updates are fully described by the change
         buffer.add(change)
     if isinstance(buffer, Buffer):
         _put(update, buffer.array)

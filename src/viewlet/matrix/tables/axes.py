@@ -1,7 +1,7 @@
 """Axes: the labels of rows and columns, and their places in matrices.
 
-A size that a program calls `n` is an axis: matrices that have it share its labels. What comes takes the place of what
-goes, the lowest places first; where more goes than comes, the last labels move into the gaps that are left.
+A size such as `n` is an axis: matrices that have it share its labels. New labels take the places of deleted ones,
+lowest first; if more are deleted than added, the last labels move into the remaining gaps.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from viewlet.matrix.delta.resize import Resize
 from viewlet.plan.types import Type
 
 Label = Any
-"""A value of the column that tells rows apart."""
+"""A value of the column that identifies rows."""
 
 
 @dataclass(frozen=True)
 class AxisKind:
-    """What is known of an axis by definition: the type of its labels, and the labels where they never change."""
+    """The definition of an axis: the type of its labels, and the labels if they are fixed."""
 
     type: Type
     fixed: tuple[Label, ...] | None = None
@@ -30,17 +30,17 @@ class AxisKind:
 
 @dataclass(frozen=True)
 class Move:
-    """How the labels of an axis change; places count what comes and what goes."""
+    """A change of the labels of an axis, with places in the common frame."""
 
     old: int
     renamed: Mapping[int, Label]
-    """Places whose label goes and another one comes."""
+    """Places where a new label replaces a deleted one."""
     added: tuple[Label, ...]
     gone: tuple[int, ...]
 
     @cached_property
     def coming(self) -> dict[Label, int]:
-        """The place of each label that comes."""
+        """The place of each new label."""
         new = {label: self.old + i for i, label in enumerate(self.added)}
         return {**{label: place for place, label in self.renamed.items()}, **new}
 
@@ -49,7 +49,7 @@ class Move:
         return Resize(self.old, len(self.added), np.asarray(self.gone, dtype=np.intp), fills=bool(self.gone))
 
     def after(self, labels: Sequence[Label]) -> list[Label]:
-        """The labels as they are afterwards."""
+        """The labels after the change."""
         if self.is_nothing:
             return list(labels)
         found = [*labels, *self.added]
@@ -63,7 +63,7 @@ class Move:
 
 
 class Axis:
-    """The labels of an axis, each at its place."""
+    """The labels of an axis with their places."""
 
     def __init__(self, labels: Iterable[Label] = ()) -> None:
         self.labels = list(labels)
@@ -73,13 +73,13 @@ class Axis:
         return len(self.labels)
 
     def move(self, coming: Sequence[Label], going: Sequence[Label]) -> Move:
-        """What becomes of the places when some labels come and others go: either none is added, or none is gone."""
+        """The move for new and deleted labels; it either adds places or removes some, not both."""
         left = sorted(self.places[label] for label in going)
         renamed = dict(zip(left, coming, strict=False))
         return Move(len(self), renamed, tuple(coming[len(renamed) :]), tuple(left[len(renamed) :]))
 
     def apply(self, move: Move) -> list[tuple[int, Label | None, Label | None]]:
-        """Do it; the places that have another label than before, with both labels. None: no label."""
+        """Apply a move; return the places whose label changes, with the old and the new label, or None for no label."""
         gaps, last = (side.tolist() for side in move.resize.moves)
         after = {place: label for label, place in move.coming.items()}
         after |= {gap: self.labels[place] for gap, place in zip(gaps, last, strict=True)}

@@ -1,4 +1,4 @@
-"""Binding sizes to labels: an axis for each size of a program, agreed on by all matrices that have it."""
+"""Binds the sizes of a program to axes, whose labels all matrices with that size share."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def axes_of(name: str, shape: Shape) -> tuple[str, str]:
 
 
 def axis_of(dim: Dim) -> str | None:
-    """The name of an axis; one with a fixed size is called by it."""
+    """The name of an axis; one of fixed size is named by its size."""
     return str(dim) if isinstance(dim, int) else symbol_of(dim)
 
 
 def axis_kinds(
     program: Program, inputs: tuple[Input, ...], schemas: Schemas, columns: Mapping[str, AxisKind]
 ) -> dict[str, AxisKind]:
-    """What labels each axis has, agreed on by all matrices that have it; some are known to be columns of tables."""
+    """The kind of each axis, on which all matrices must agree; `columns`: axes known to be columns of tables."""
     sizes = {d for shape in shapes_in(program).values() for d in shape if isinstance(d, int)}
     kinds = {**{str(size): AxisKind(BIGINT, tuple(range(size))) for size in sizes}, **columns}
     said: dict[str, str] = {}
@@ -49,7 +49,7 @@ def axis_kinds(
 
 
 def _refuse_unsteady(given: Input, kinds: Mapping[str, AxisKind]) -> None:
-    """An array that stays has labels that do."""
+    """Refuse constant arrays on axes whose labels change."""
     moving = [axis for axis in given.axes if axis not in kinds or kinds[axis].fixed is None]
     if isinstance(given.source, Fixed) and moving:
         raise ShapeError(
@@ -59,7 +59,7 @@ def _refuse_unsteady(given: Input, kinds: Mapping[str, AxisKind]) -> None:
 
 
 def _kinds_of(given: Input, schemas: Schemas) -> tuple[AxisKind | None, AxisKind | None]:
-    """What one matrix says of its axes; None where it says nothing."""
+    """The kinds of a matrix's axes; None if it does not determine one."""
     match given.source:
         case Wide(table, _, row):
             if row is None:
@@ -77,7 +77,7 @@ def _kinds_of(given: Input, schemas: Schemas) -> tuple[AxisKind | None, AxisKind
 
 
 def _columns_kind(given: Input, source: Wide, schemas: Schemas) -> AxisKind | None:
-    """The columns are the labels of an axis with a name; how many entries an array has, its type does not say."""
+    """The columns as the labels of a named axis; None if they are entries of an array, whose length is unknown."""
     axis, is_counted = given.axes[1], given.axes[1].isdigit()
     if is_array(source, schemas):
         if not is_counted:
@@ -96,7 +96,7 @@ def _agree(there: AxisKind, kind: AxisKind) -> bool:
 
 
 def _comparable(kind: Type) -> str:
-    """Types whose labels can be equal."""
+    """A name shared by types whose labels can be equal."""
     return "whole number" if kind.name in INTEGRAL else "text" if kind.name in ("string", "varchar") else str(kind)
 
 
@@ -111,7 +111,7 @@ def _disagreement(axis: str, first: str, second: str, there: AxisKind, kind: Axi
 
 
 def refuse_slices(program: Program, axes: Mapping[str, AxisKind]) -> None:
-    """Rows of a table have no order that a slice could go by."""
+    """Refuse slices of axes whose labels come from rows of tables, which have no order."""
     shapes = shapes_in(program)
     for statement in program.statements:
         if isinstance(statement.op, Slice):

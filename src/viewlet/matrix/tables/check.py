@@ -1,4 +1,4 @@
-"""`check` of a matrix program: its table beside the program from scratch, in the norm of each output."""
+"""`check` of a matrix program: compares its table with the program from scratch, in the norm of each output."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from viewlet.matrix.tables.live import Recomputed
 
 
 def differences(scratch: Recomputed, found: Rows, tolerance: float) -> Rows:
-    """The rows that are wrong: labels that only one side has, and entries off by more than the tolerance allows.
+    """The wrong rows: labels that only one side has, and entries that differ by more than the tolerance.
 
-    An entry may be off by so much of its output's norm, as the residual checks have it.
+    The tolerance is relative to the output's norm, as in residual checks.
     """
     expected, results = scratch.rows, scratch.showing.results
     fields = results.fields(scratch.showing.kinds)

@@ -1,4 +1,4 @@
-"""Creating a matrix program in a warehouse, with the views of sums that it needs, in one commit."""
+"""Creating a matrix program in a warehouse, with the views of moments that it needs, in one commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def create_matrix(warehouse: Warehouse, wanted: ProgramDefinition, *, replace: bool = False) -> int:
-    """Make it, in the place of one of its name if that is wanted; the number of the epoch that did it."""
+    """Create a program or, with `replace`, replace the one of its name; return the epoch."""
     if not isinstance(wanted.program, MatrixProgram):
         raise WrongArgument(
             f"the program of {wanted.name} is {shortened(wanted.program)}, {kind_of(wanted.program)}",
@@ -39,20 +39,20 @@ def create_matrix(warehouse: Warehouse, wanted: ProgramDefinition, *, replace: b
 
 
 def _moments(warehouse: Warehouse, sums: Summed) -> list[View]:
-    """The views of sums that are not there yet, ready to be filled."""
+    """The missing views of moments, ready to be filled."""
     views: list[View] = []
     for name, (table, columns) in sums.views.items():
         query = moments_query(table, _fields(warehouse, table, columns))
         there = warehouse.catalog.views.get(name)
         if isinstance(there, View) and there.definition == query:
-            continue  # a program that was dropped or is replaced has left it
+            continue  # left by a program that was dropped or is replaced
         view = define(warehouse, name, query)
         views.append(with_values(view, position=view.position + len(views), created=warehouse.store.epoch + 1))
     return views
 
 
 def _fields(warehouse: Warehouse, table: str, columns: tuple[str, ...]) -> list[Field]:
-    """The columns of a table, or of what a query gives."""
+    """The columns of a table or query."""
     schemas = warehouse.catalog.schemas()
     if not is_query(table):
         return number_columns(*table_named(table, schemas), columns)

@@ -1,4 +1,4 @@
-"""Defining a matrix program over tables: what its inputs and axes are, and how its results are shown."""
+"""Defining a matrix program over tables: its inputs, axes and results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from viewlet.matrix.tables.view import MatrixView
 
 @dataclass(frozen=True)
 class ProgramDefinition:
-    """What a user asks for: a program, where its matrices come from, and which outputs are shown how."""
+    """A definition as given: a program, the sources of its matrices, and the outputs to show."""
 
     name: str
     program: MatrixProgram
@@ -35,7 +35,7 @@ class ProgramDefinition:
 
 
 def define_matrix(wanted: ProgramDefinition, sums: Summed, schemas: Schemas, position: int) -> MatrixView:
-    """The program over its tables, checked, without creating anything."""
+    """Validate a definition, without creating the program."""
     sources = {i.name: resolved(i.name, sums.sources[i.name], schemas) for i in sums.program.inputs}
     shapes = {i.name: i.shape for i in (*sums.program.inputs, *wanted.program.source.inputs)}
     inputs = tuple(Input(name, source, axes_of(name, shapes[name])) for name, source in sources.items())
@@ -78,12 +78,12 @@ def _refuse_same_names(columns: list[str]) -> None:
 
 
 def _shown_shape(shape: Shape) -> Shape:
-    """Without the sizes that are one."""
+    """A shape without sizes of one."""
     return tuple(dim for dim in shape if dim != 1)
 
 
 def _label_columns(axes: tuple[str, ...], is_wide: bool) -> tuple[str, ...]:
-    """The columns of labels: called by their axis, or by what they are."""
+    """The names of label columns: that of the axis, or a generic one."""
     plain = ("row", "column")
     if len(axes) == 2 and axes[0] == axes[1] and not axes[0].isdigit() and not is_wide:
         return f"{axes[0]}_row", f"{axes[0]}_column"

@@ -1,4 +1,4 @@
-"""A matrix program as JSON, and back: operators, sources, labels and numbers."""
+"""Matrix programs as JSON: operators, sources, labels and numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES: dict[str, type[Wide | Long | Moments]] = {"wide": Wide, "long": Long, "
 
 
 def to_document(view: MatrixView) -> dict[str, Any]:
-    """All that makes a program again."""
+    """Encode a program."""
     return {
         "version": VERSION,
         "program": view.program.to_json(),
@@ -39,7 +39,7 @@ def to_document(view: MatrixView) -> dict[str, Any]:
 
 
 def from_document(name: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the program that a document describes."""
+    """Decode the fields of a program."""
     if document["version"] != VERSION:
         raise StoreError(
             f"matrix {name} was made by another version of Viewlet", hint="open the warehouse with that version"

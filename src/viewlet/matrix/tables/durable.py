@@ -1,8 +1,8 @@
-"""The state of a matrix program on disk: a past version of its statements, and the factors of the changes since.
+"""The stored state of a matrix program: an earlier version of its statements, and the factors of the changes since.
 
-An epoch writes factors, never a matrix. What an epoch evaluated anew is marked, and evaluated when the state is read.
-Once the factors take as much room as the matrices, the matrices are written anew. Inputs are not kept: their tables
-hold them, and the axes say at which places.
+Epochs write factors, not matrices. Re-evaluated statements are marked, and evaluated when the state is read. Once the
+factors take as much space as the matrices, the matrices are rewritten. Inputs are not stored: their tables hold them,
+and the axes have their places.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from viewlet.matrix.tables.shelf import BLOCKS, StoreShelf, block_rows
 from viewlet.store import Contents, Layout
 
 Contained = Callable[[str], Contents]
-"""What a bag of some name holds."""
+"""Returns the contents of a bag by name."""
 Keep = Callable[[str, Rows, Layout], None]
-"""Adds rows to a bag."""
+"""Appends rows to a bag."""
 
 MATRICES = BLOCKS
 SINCE = Layout(columns=("number", "name", "entry"), key=("number", "name"))
@@ -46,11 +46,11 @@ LABELS = Layout(columns=("place", "label"), key=("place",))
 BLOCK = 1 << 20
 """Entries of a block of rows."""
 LEAST, MOST = 1 << 20, 1 << 30
-"""Bytes of factors up to which matrices stay as they were written, and beyond which they are written anew."""
+"""Bytes of factors up to which matrices are never rewritten, and beyond which they always are."""
 RUN = 1 << 27
-"""Bytes that are written as one run."""
+"""Bytes that are written to one run."""
 Block = tuple[str, int, bytes]
-"""Some rows of a matrix: its name, which they are, and their entries."""
+"""A block of rows: the name of the matrix, the number of the block, its entries."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Bags:
 
     name: str
     axes: tuple[str, ...]
-    """Those whose labels come and go."""
+    """The axes whose labels change."""
     has_blocks: bool = False
 
     @property
@@ -84,7 +84,7 @@ class Bags:
 
 
 def write_matrices(keep: Keep, bags: Bags, state: MaintainedProgram) -> None:
-    """All statements as they are, and no factors yet."""
+    """Write all statements, without factors."""
     gathered: list[Block] = []
     for block in _all_blocks(state):
         gathered.append(block)
@@ -96,7 +96,7 @@ def write_matrices(keep: Keep, bags: Bags, state: MaintainedProgram) -> None:
 
 
 def _all_blocks(state: MaintainedProgram) -> Iterator[Block]:
-    """How the program is kept, and each statement in blocks of rows."""
+    """The description of the program, then each statement in blocks of rows."""
     yield "", 0, state.describe().encode()
     yield "", 1, json.dumps({name: _base(buffer.base) for name, buffer in state.large.items()}).encode()
     for name, array in state.statements().items():
@@ -106,7 +106,7 @@ def _all_blocks(state: MaintainedProgram) -> Iterator[Block]:
 
 
 def write_entry(keep: Keep, bags: Bags, number: int, entry: Entry) -> None:
-    """What one epoch did."""
+    """Write the journal entry of one epoch."""
     axes = {f"axis {axis}": _pack(np.array([r.old, r.added]), r.gone) for axis, r in entry.resizes.items()}
     changes = {name: b"" if change is None else _pack_factors(change) for name, change in entry.changes.items()}
     rows = {f"rows {name}": _pack(*found) for name, found in entry.rows.items()}
@@ -118,7 +118,7 @@ def write_entry(keep: Keep, bags: Bags, number: int, entry: Entry) -> None:
 def write_labels(
     keep: Keep, bags: Bags, axis: str, kind: AxisKind, moved: Sequence[tuple[int, Label | None, Label | None]]
 ) -> None:
-    """Labels that are at other places than before."""
+    """Write the changes of labels."""
     gone = [(place, label) for place, label, _ in moved if label is not None]
     come = [(place, label) for place, _, label in moved if label is not None]
     places = pa.array([place for place, _ in (*gone, *come)], pa.int64())
@@ -128,14 +128,14 @@ def write_labels(
 
 
 def is_full(contained: Contained, bags: Bags) -> bool:
-    """Whether the matrices had better be written anew."""
+    """Whether the matrices should be rewritten."""
     since, kept = contained(bags.since).bytes, contained(bags.matrices).bytes
     kept += contained(bags.blocks).bytes if bags.has_blocks else 0
     return since > min(max(kept, LEAST), MOST)
 
 
 def read_axes(contained: Contained, bags: Bags) -> dict[str, Axis]:
-    """The labels of the axes that move, in the order of their places."""
+    """The axes whose labels change, with labels in the order of places."""
     found = {}
     for axis in bags.axes:
         rows = contained(bags.labels(axis)).consolidated()
@@ -145,17 +145,17 @@ def read_axes(contained: Contained, bags: Bags) -> dict[str, Axis]:
 
 
 def read_saved(contained: Contained, bags: Bags) -> Saved:
-    """How the program is kept, without its matrices."""
+    """The description of the program."""
     return loads(_text(contained, bags), Saved)
 
 
 def read_journal(contained: Contained, bags: Bags, blocks: Blocks | None) -> list[Entry]:
-    """What epochs did since all statements were written, in their order."""
+    """The journal entries since all statements were written, in order."""
     return list(_journal(contained(bags.since), blocks))
 
 
 def read_large(contained: Contained, bags: Bags, blocks: Blocks) -> dict[str, Large]:
-    """The matrices in blocks, as they were when all were written."""
+    """The matrices in blocks, as last written."""
     found = json.loads(b"".join(_read_blocks(contained(bags.matrices), "", range(1, 2))))
     return {name: _large(document, blocks) for name, document in found.items()}
 
@@ -167,7 +167,7 @@ def read_state(
     journal: Sequence[Entry],
     blocks: Blocks | None,
 ) -> MaintainedProgram:
-    """The state; inputs, as they are now, and matrices in blocks are there already."""
+    """The state; `there` has the current inputs and the matrices in blocks."""
     text = _text(contained, bags)
     saved = loads(text, Saved)
     sizes, dtype = dict(saved.sizes), next(iter(there.values())).dtype
@@ -195,7 +195,7 @@ def _rows_of_a_block(width: int) -> int:
 
 
 def _read_blocks(contents: Contents, name: str, numbers: range) -> Iterator[bytes]:
-    """Blocks of a matrix, in order, some at a time."""
+    """The blocks of a matrix, in order, looked up a few at a time."""
     for first in range(0, len(numbers), 16):
         wanted = numbers[first : first + 16]
         probes = Rows(
@@ -221,7 +221,7 @@ def _entries(number: int, parts: Mapping[str, bytes]) -> Rows:
 
 
 def _base(node: Node) -> list[Any]:
-    """What is written of a matrix in blocks: its name among the blocks, and its shape."""
+    """The reference to a matrix in blocks: its name among the blocks, and its shape."""
     assert isinstance(node, Stored)
     return [node.name, node.shape, node.dtype.name, node.starts]
 
@@ -247,7 +247,7 @@ def _journal(contents: Contents, blocks: Blocks | None) -> Iterator[Entry]:
 
 
 def _called(kind: str, parts: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """The parts of an entry whose names begin with what they are."""
+    """The parts of an entry of one kind, by the rest of their names."""
     for name, part in parts.items():
         if name.startswith(f"{kind} "):
             yield name.removeprefix(f"{kind} "), part
@@ -278,7 +278,7 @@ def _unpack(part: bytes) -> list[Array]:
 
 
 def _pack_factors(change: Factored) -> bytes:
-    """Sizes, which of the factors name their rows, the factors, and the rows that they name."""
+    """Encode sizes, flags for sparse factors, the factors, and their rows."""
     sides = (change.left, change.right)
     named = [side.at for side in sides if side.at is not None]
     flags = [side.at is not None for side in sides]

@@ -1,4 +1,4 @@
-"""Rows of a table as records of a matrix: a key, which is one label or two, and the entries under it."""
+"""Rows of a table as records of a matrix: a key of one or two labels, and entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Key = Hashable
 
 @dataclass(frozen=True)
 class Difference:
-    """What becomes of the records of an input: where in `values` each new and each replaced one is, and which go."""
+    """The change of an input's records: positions in `values` of new and replaced ones, and deleted keys."""
 
     new: dict[Key, int]
     replaced: dict[Key, int]
@@ -36,10 +36,10 @@ class Difference:
 
 
 def difference(name: str, source: Wide | Long, delta: Rows, width: int) -> Difference:
-    """The net change of a table, as that of the records of an input, which have so many entries each.
+    """The change of an input's records, of `width` entries each, from the net change of its table.
 
-    Rows are told apart by their keys alone: where there is one row for each key, a change of some takes away at most one
-    row under a key, and puts in at most one.
+    Records are identified by their keys: if each key has one row, a change deletes at most one row of a key and
+    inserts at most one.
     """
     keys, columns = _columns_of(source)
     came, went = delta.filter(delta.weights > 0), delta.filter(delta.weights < 0)
@@ -60,14 +60,14 @@ def difference(name: str, source: Wide | Long, delta: Rows, width: int) -> Diffe
 
 
 def _without_equal(replaced: dict[Key, int], lost: dict[Key, int], now: Array, before: Array) -> dict[Key, int]:
-    """Those whose entries are not what they were."""
+    """The replaced records whose entries differ."""
     new, old = ([at[key] for key in replaced] for at in (replaced, lost))
     differs = (now[new] != before[old]).any(axis=1)
     return {key: at for (key, at), other in zip(replaced.items(), differs.tolist(), strict=True) if other}
 
 
 def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
-    """More than one record under a key."""
+    """The error for a key with several records."""
     what = "rows" if isinstance(source, Wide) else "values"
     return RejectedEpoch(
         f"{source.table} has two {what} for {place_of(source, key)}, but {name} takes one",
@@ -76,7 +76,7 @@ def twice(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
 
 
 def missing(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
-    """A record that is taken away, and was not there."""
+    """The error for a deleted record that did not exist."""
     return RejectedEpoch(
         f"{source.table} deletes what {name} does not have for {place_of(source, key)}",
         hint="only existing rows may be deleted from a TRUSTED table",
@@ -84,7 +84,7 @@ def missing(name: str, source: Wide | Long, key: Key) -> RejectedEpoch:
 
 
 def place_of(source: Wide | Long, key: Key) -> str:
-    """A key as a user would look it up."""
+    """A key as a condition on the table's columns."""
     match source, key:
         case Long(_, row, column), (at, across):
             return f"{row} = {at!r}, {column} = {across!r}"
@@ -93,7 +93,7 @@ def place_of(source: Wide | Long, key: Key) -> str:
 
 
 def _columns_of(source: Wide | Long) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that are the key, and those that hold entries."""
+    """The key columns, and the columns of entries."""
     match source:
         case Wide(_, columns, row):
             assert row is not None, "only sums over rows can do without a key"
@@ -115,7 +115,7 @@ def _keys(source: Wide | Long, rows: Rows, keys: Sequence[str]) -> list[Key]:
 
 
 def _values(source: Wide | Long, rows: Rows, columns: Sequence[str], width: int) -> Array:
-    """The entries as doubles, a row for each record; all are finite numbers."""
+    """The entries as doubles, a row for each record; raise if one is not finite."""
     for column in columns:
         if pa.types.is_list(rows[column].type):
             _refuse_lengths(source, rows, column, width)
@@ -142,7 +142,7 @@ def _doubles(array: pa.Array) -> Array:
 
 
 def _refuse_lengths(source: Wide | Long, rows: Rows, column: str, width: int) -> None:
-    """An array must have an entry, and not NULL, for each column of the matrix."""
+    """Refuse arrays without an entry for each column of the matrix, or with NULL."""
     lengths = np.asarray(pc.fill_null(pc.list_value_length(rows[column]), -1))
     if (lengths != width).any():
         row = rows.filter(lengths != width)

@@ -1,6 +1,4 @@
-"""`explain` of a matrix program: the sources of its matrices, its statements, the alternatives considered, and its
-state.
-"""
+"""`explain` of a matrix program: its sources, its statements, the alternatives considered, and its state."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ def _origin(source: Source) -> str:
 
 
 def _last(warehouse: Warehouse, view: MatrixView, kinds: Collection[str] = ("epoch",)) -> dict[str, Any]:
-    """What the record of the last epoch says that reached the program."""
+    """The program's part of the last record of some kinds."""
     reached = (r for r in warehouse.history(view.name) if r["kind"] in kinds and view.name in r["views"])
     done: list[dict[str, Any]] = [record["views"][view.name] for record in reached]
     return done[-1] if done else {}

@@ -1,8 +1,8 @@
-"""Inputs: the matrices that tables define, and how changes of the tables change them.
+"""Inputs: matrices defined by tables, and their changes.
 
-The labels of an axis are the keys of the wide matrices that have it, all of which have a row for each; without a wide
-one, all labels that its long matrices mention. Labels that stay are columns of a wide matrix, or 0, 1, … up to a number;
-a wide matrix has a row for each of these, too. A long matrix is zero where it says nothing.
+The labels of an axis are the keys of the wide matrices that have it, which must all have the same keys; without wide
+matrices, they are the labels that occur in long ones. Fixed labels are columns of a wide matrix, or 0, 1, … up to a
+number; a wide matrix must have a row for each of these, too. Entries missing from a long matrix are zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from viewlet.matrix.tables.sources import Fixed, Long, Moments, Source, Wide
 
 @dataclass(frozen=True)
 class Input:
-    """A matrix of a program: where it comes from, and the axes of its rows and columns."""
+    """An input of a program: its source, and the axes of its rows and columns."""
 
     name: str
     source: Source
@@ -34,7 +34,7 @@ class Input:
 
 @dataclass(frozen=True)
 class InputStep:
-    """What an epoch does to the axes, and to each matrix that it reaches."""
+    """The changes of axes and inputs in an epoch."""
 
     moves: Mapping[str, Move]
     differences: Mapping[str, Difference]
@@ -42,22 +42,22 @@ class InputStep:
 
 
 class Inputs:
-    """The axes of a program's matrices, and which entries of long ones are there."""
+    """The axes of a program's matrices, and the existing entries of long ones."""
 
     def __init__(self, inputs: tuple[Input, ...], kinds: Mapping[str, AxisKind]) -> None:
         self.inputs = {i.name: i for i in inputs}
         self.kinds = kinds
         self.axes = {name: Axis(kind.fixed or ()) for name, kind in kinds.items()}
         self._mentions: dict[str, Counter[Label]] = {name: Counter() for name in kinds}
-        """How often long matrices mention each label."""
+        """By axis, how often each label occurs in long matrices."""
         self._rows: dict[str, set[Label]] = {
             i.name: set() for i in self._of(Wide) if kinds[i.axes[0]].fixed is not None
         }
-        """Which rows of a wide matrix are there, where the labels stay."""
+        """The existing rows of wide matrices with fixed labels."""
         self._there = {i.name: Buffer(np.zeros(self._extent(i), dtype=np.bool_)) for i in self._of(Long)}
 
     def plan(self, differences: Mapping[str, Difference], order: Mapping[str, Axis] | None = None) -> InputStep:
-        """What some changes come to; nothing is done yet. Labels that come are in the order of some axes, if given."""
+        """Compute a step from changes of records, without applying it; `order`: axes that order new labels."""
         for name, difference in differences.items():
             self._refuse_strangers(self.inputs[name], difference)
         for name in self._rows:
@@ -68,7 +68,7 @@ class Inputs:
         return InputStep(moves, differences, {name: u for name, u in updates.items() if u is not None})
 
     def apply(self, step: InputStep) -> dict[str, list[tuple[int, Label | None, Label | None]]]:
-        """Do it; the places of each axis that have another label than before."""
+        """Apply a step; return the places of each axis whose label changes."""
         for name, there in self._there.items():
             update = step.updates.get(name)
             if update is not None:
@@ -84,7 +84,7 @@ class Inputs:
         }
 
     def arrays(self, step: InputStep, large: Collection[str] = ()) -> dict[str, Array]:
-        """The matrices that a first step makes out of nothing, but for those that are in blocks."""
+        """The matrices after a first step, except those in blocks."""
         found: dict[str, Array] = {}
         for name, given in self.inputs.items():
             if name in large:
@@ -98,7 +98,7 @@ class Inputs:
         return found
 
     def places(self, name: str, step: InputStep, labels: Sequence[Label]) -> Array:
-        """Where the rows of a matrix will be, by their labels."""
+        """The places of rows of a matrix after a step, by their labels."""
         return self._places(self.inputs[name].axes[0], labels, step.moves)
 
     def _of(self, kind: type[Wide | Long]) -> list[Input]:
@@ -108,7 +108,7 @@ class Inputs:
         return len(self.axes[given.axes[0]]), len(self.axes[given.axes[1]])
 
     def _refuse_strangers(self, given: Input, difference: Difference) -> None:
-        """A record that is new must not be there yet, and one that goes or is replaced must be."""
+        """Refuse new records that already exist, and deleted or replaced ones that do not."""
         assert isinstance(given.source, Wide | Long)
         for key in difference.new:
             if self._is_there(given, key):
@@ -118,7 +118,7 @@ class Inputs:
                 raise missing(given.name, given.source, key)
 
     def _refuse_missing(self, given: Input, difference: Difference) -> None:
-        """Where labels stay, a wide matrix has a row for each, and for nothing else."""
+        """Refuse a wide matrix with fixed labels that lacks a row for one, or has others."""
         assert isinstance(given.source, Wide)
         if self._rows[given.name] and not (difference.new or difference.gone):
             return
@@ -137,7 +137,7 @@ class Inputs:
         return row in rows and column in columns and bool(self._there[given.name].array[rows[row], columns[column]])
 
     def _mentioned(self, differences: Mapping[str, Difference]) -> dict[str, Counter[Label]]:
-        """How much more often long matrices mention each label."""
+        """By axis, the change of how often each label occurs in long matrices."""
         found: dict[str, Counter[Label]] = {axis: Counter() for axis in self.axes}
         for given in self._of(Long):
             if (difference := differences.get(given.name)) is not None:
@@ -189,7 +189,7 @@ class Inputs:
         return Entries(rows, columns, values, (added[0], added[1]), (gone[0], gone[1]))
 
     def _placed(self, given: Input, difference: Difference, moves: Mapping[str, Move]) -> tuple[Array, Array, Array]:
-        """The entries of some records, at their places."""
+        """The places and entries of changed records."""
         found = {**difference.replaced, **difference.new}
         at = np.fromiter(found.values(), dtype=np.intp, count=len(found))
         if isinstance(given.source, Wide):
@@ -203,7 +203,7 @@ class Inputs:
         return sides[0], sides[1], np.concatenate([np.zeros(len(difference.gone)), difference.values[at, 0]])
 
     def _places(self, axis: str, labels: Any, moves: Mapping[str, Move] | None) -> Array:
-        """Where labels are: before the epoch, or with what it moves."""
+        """The places of labels: before the epoch, or given its moves, also of new labels."""
         there, coming = self.axes[axis].places, {} if moves is None else moves[axis].coming
         return np.fromiter((coming[label] if label in coming else there[label] for label in labels), dtype=np.intp)
 
@@ -240,7 +240,7 @@ def _pairs(keys: Any) -> Iterator[tuple[Label, Label]]:
 
 
 def _refuse_uneven(first: Input, one: Difference, second: Input, other: Difference) -> None:
-    """Two wide matrices that share their rows must have the same."""
+    """Refuse different row changes of two wide matrices that share their rows."""
     for which, (a, b) in (("gets", (one.new.keys(), other.new.keys())), ("loses", (set(one.gone), set(other.gone)))):
         if a != b:
             key = next(iter(a ^ b))

@@ -1,4 +1,4 @@
-"""A matrix program while it is maintained: its inputs, its matrices, and what its table holds."""
+"""A matrix program in memory: its inputs, its matrices, and the contents of its table."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from viewlet.matrix.tables.view import MatrixView
 
 Read = Callable[[str], Rows]
-"""All rows of a table or view."""
+"""Returns all rows of a table or view."""
 Moved = Mapping[str, list[tuple[int, Label | None, Label | None]]]
-"""The places of each axis that have another label than before, with both."""
+"""By axis, the places whose label changes, with the old and the new label."""
 
 
 @dataclass
@@ -42,12 +42,12 @@ class Live:
     matrices: MaintainedProgram
     showing: ResultTable
     shown: Mapping[str, Any]
-    """What the table holds, to the last digit."""
+    """The outputs exactly as in the table."""
     stale: set[str] = field(default_factory=set)
-    """The statements that were evaluated anew since all were written: of what changes in them, nothing is written."""
+    """The statements re-evaluated since all were written; their later changes are not recorded."""
 
     def unwritten(self, entry: Entry) -> Entry:
-        """What of an update is to be written down."""
+        """The part of an update that must be recorded."""
         changes = {name: change for name, change in entry.changes.items() if name not in self.stale}
         self.stale.update(name for name, change in changes.items() if change is None)
         return replace(entry, changes=changes)
@@ -55,7 +55,7 @@ class Live:
 
 @dataclass(frozen=True)
 class Followed:
-    """What an epoch did: to the matrices, to the table, and to the labels."""
+    """The effects of an epoch on the matrices, the table and the labels."""
 
     record: Record
     rows: Rows
@@ -63,7 +63,7 @@ class Followed:
 
 
 def started(view: MatrixView, tables: Tables, blocks: Blocks | None) -> tuple[Live, Rows, Moved]:
-    """A program begun with what its tables hold, the rows of its table, and its labels."""
+    """Start a program from its tables; return it, the rows of its table, and its labels."""
     inputs, step, arrays = _loaded(view, tables, blocks)
     given: dict[str, Any] = {**view.settings.start(), **arrays}
     matrices = view.program.start(blocks=blocks, **given)
@@ -75,7 +75,7 @@ def started(view: MatrixView, tables: Tables, blocks: Blocks | None) -> tuple[Li
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The results for what the tables hold, computed as the program is written."""
+    """The results for the current tables, computed from the program as written."""
 
     showing: ResultTable
     values: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Recomputed:
 
 
 def from_scratch(view: MatrixView, tables: Tables, blocks: Blocks | None) -> Recomputed:
-    """The results of a program, without any of its state."""
+    """Compute the results of a program without using its state."""
     inputs, step, arrays = _loaded(view, tables, blocks)
     given: dict[str, Any] = {"dtype": view.settings.dtype, **arrays}
     showing, values = _showing(view, inputs), view.program.evaluate(blocks=blocks, **given)
@@ -93,7 +93,7 @@ def from_scratch(view: MatrixView, tables: Tables, blocks: Blocks | None) -> Rec
 
 
 def resumed(view: MatrixView, read: Read, contained: Contained, blocks: Blocks | None) -> Live:
-    """A program as its bags and tables have it."""
+    """Restore a program from its bags and tables."""
     axes = read_axes(contained, view.state)
     large = {} if blocks is None else read_large(contained, view.state, blocks)
     there = {i.name: _labels(view, i, axes) for i in view.inputs if i.name in large}
@@ -108,7 +108,7 @@ def resumed(view: MatrixView, read: Read, contained: Contained, blocks: Blocks |
 
 
 def follow(view: MatrixView, live: Live, deltas: Mapping[str, Rows | None]) -> Followed | None:
-    """Bring a program up to date with changes of its tables; None where they make no difference to it."""
+    """Refresh a program with the changes of its tables; None if they do not affect it."""
     step = live.inputs.plan(_differences(view, live.inputs.inputs, deltas))
     updates: dict[str, Update] = {**step.updates, **_replaced(view, deltas)}
     if not updates:
@@ -125,7 +125,7 @@ def outputs_of(view: MatrixView, matrices: MaintainedProgram) -> dict[str, Any]:
 
 
 def refuse_large(view: MatrixView, matrices: MaintainedProgram) -> None:
-    """A table shows what fits into memory."""
+    """Refuse outputs in blocks: a table only shows matrices in memory."""
     outputs = dict(matrices.compiled.program.outputs)
     for name in view.results.outputs:
         if matrices.is_in_blocks(outputs[name]):
@@ -138,7 +138,7 @@ def refuse_large(view: MatrixView, matrices: MaintainedProgram) -> None:
 def _loaded(
     view: MatrixView, tables: Tables, blocks: Blocks | None
 ) -> tuple[Inputs, InputStep, dict[str, Array | Large]]:
-    """Inputs and matrices out of what tables hold; the step is not applied yet."""
+    """Inputs and matrices from tables, large ones in blocks; the step is not applied yet."""
     loaded: dict[str, Loaded] = {}
     for given in view.inputs if blocks is not None else ():
         if isinstance(given.source, Wide):
@@ -167,7 +167,7 @@ def _labels(view: MatrixView, given: Input, axes: Mapping[str, Axis]) -> list[La
 def _begun(
     view: MatrixView, read: Read, large: Mapping[str, list[Label]], order: Mapping[str, Axis] | None = None
 ) -> tuple[Inputs, InputStep, dict[str, Array]]:
-    """Inputs and matrices out of nothing; of those in blocks just the labels. The step is not applied yet."""
+    """Inputs and matrices from tables, given the labels of those in blocks; the step is not applied yet."""
     inputs = Inputs(view.inputs, view.axes)
     here = [i for i in view.inputs if not isinstance(i.source, Fixed) and i.name not in large]
     tables = {i.source.table: read(i.source.table) for i in here if not isinstance(i.source, Fixed)}
@@ -182,7 +182,7 @@ def _begun(
 
 
 def _only_labels(labels: Sequence[Label]) -> Difference:
-    """Rows that are new, and whose entries are elsewhere."""
+    """New rows without entries."""
     return Difference({label: at for at, label in enumerate(labels)}, {}, [], np.zeros((len(labels), 0)))
 
 
@@ -198,7 +198,7 @@ def _differences(view: MatrixView, names: Collection[str], deltas: Mapping[str, 
 
 
 def _replaced(view: MatrixView, deltas: Mapping[str, Rows | None]) -> dict[str, Update]:
-    """Sums over rows, which are small: as a whole."""
+    """The updates of moments, which are small and replaced as a whole."""
     found: dict[str, Update] = {}
     for given in view.inputs:
         if isinstance(given.source, Moments) and (delta := deltas.get(given.source.table)) is not None:

@@ -1,6 +1,4 @@
-"""Programs over sums of rows: matrices without a row key are read through the moments of their tables, each a SQL
-view.
-"""
+"""Replaces matrices without a row key by the moments of their tables, which SQL views maintain."""
 
 from __future__ import annotations
 
@@ -21,18 +19,18 @@ from viewlet.plan.types import STRING
 
 @dataclass(frozen=True)
 class Summed:
-    """A program over sums, the sources that are left, and what is yet to be: a view of moments for each table."""
+    """A program over moments, its sources, and the views of moments to create."""
 
     program: Program
     sources: Mapping[str, Any]
     columns: Mapping[str, AxisKind]
-    """The axes that are columns of tables whose rows are summed up."""
+    """The axes whose labels are columns of tables that are read through moments."""
     views: Mapping[str, tuple[str, tuple[str, ...]]]
-    """The table or query, and the columns, of each view of moments."""
+    """The table or query and the columns of each view of moments."""
 
 
 def summed(name: str, program: Program, given: Mapping[str, Any]) -> Summed:
-    """The same program, where matrices without a key of rows are read through their moments."""
+    """Rewrite a program to read matrices without a row key through their moments."""
     found = Summed(program, given, {}, {})
     for axis, names in _without_keys(program, given).items():
         found = _over(name, found, axis, names)
@@ -40,7 +38,7 @@ def summed(name: str, program: Program, given: Mapping[str, Any]) -> Summed:
 
 
 def _without_keys(program: Program, given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The sizes that count rows without a key, each with the matrices that have it."""
+    """The sizes of rows without a key, each with the matrices that have it."""
     found: dict[str, list[str]] = {}
     for declared in program.inputs:
         source = given.get(declared.name)
@@ -69,7 +67,7 @@ def _over(name: str, before: Summed, axis: str, names: list[str]) -> Summed:
 
 
 def _one_table(axis: str, names: list[str], having: Mapping[str, tuple[str, str]], sources: Mapping[str, Any]) -> str:
-    """All matrices with such rows must have them from one table."""
+    """The table of all matrices that share such rows; raise if there are several."""
     first = arguments.text(f"the table of {names[0]}", sources[names[0]].table)
     for name, axes in having.items():
         same = name in names and axes[0] == axis != axes[1] and sources[name].table == first
@@ -86,7 +84,7 @@ def _columns(name: str, source: Wide) -> tuple[str, ...]:
 
 
 def _name_columns(name: str, axis: str, columns: tuple[str, ...], kinds: dict[str, AxisKind]) -> None:
-    """The columns of a matrix are the labels of its second axis, if that has a name."""
+    """Record the columns of a matrix as the labels of its second axis, if that is named."""
     if axis.isdigit() and int(axis) != len(columns):
         raise ShapeError(f"{name} is declared with {axis} columns, and given {len(columns)}: {', '.join(columns)}")
     if not axis.isdigit() and kinds.setdefault(axis, AxisKind(STRING, columns)).fixed != columns:
@@ -94,7 +92,7 @@ def _name_columns(name: str, axis: str, columns: tuple[str, ...], kinds: dict[st
 
 
 def _beside(parts: list[tuple[str, tuple[str, ...]]]) -> tuple[tuple[str, ...], dict[str, tuple[int, int]]]:
-    """The columns of some matrices beside each other, after one of ones; those that are there already are shared."""
+    """The columns of matrices side by side, shared where they repeat, and each matrix's range in Z, after the ones."""
     columns: tuple[str, ...] = ()
     spans = {}
     for name, own in parts:

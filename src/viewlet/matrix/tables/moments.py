@@ -1,8 +1,8 @@
-"""Sums of products of columns: a SQL view of one row, and the matrix that it holds.
+"""Moments, the sums of products of columns: a SQL view with one row, and the matrix in it.
 
-With Z = [1, x, y, …], the columns of a table with ones before them, ZᵀZ is all that a program needs which reads rows
-through sums over all of them alone (`compile/gram.py`). It is a view like any other, m_i_j = sum(z_i · z_j), kept by
-the ring: of the table, or of the join that a query describes, no row is stored for it.
+With Z = [1, x, y, …], a column of ones and the columns of a table, ZᵀZ is all that a program needs if it reads rows
+only through sums over all of them (`compile/gram.py`). It is an ordinary view, m_i_j = sum(z_i · z_j), of the ring
+tier: no rows of the table, or of a query's join, are stored for it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from viewlet.plan.types import Field
 from viewlet.plan.words import quoted
 
 EXACT = 38
-"""Digits of the widest decimal."""
+"""The most digits of a decimal."""
 ROOM = 10
-"""Digits that a sum of decimals has beyond its arguments."""
+"""How many digits more than its arguments a sum of decimals has."""
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 def moments_query(table: str, columns: Sequence[Field]) -> str:
-    """The view of a table's or a query's moments, and of how many values each column has: NULL is none."""
+    """The query for the moments of a table or query, and for the number of non-NULL values of each column."""
     of = f"({table})" if is_query(table) else quoted(table)
     sums = ["count(*) AS m_0_0", *(f"sum({_product([c])}) AS m_0_{i}" for i, c in enumerate(columns, 1))]
     sums += [
@@ -40,14 +40,14 @@ def moments_query(table: str, columns: Sequence[Field]) -> str:
 
 
 def _product(factors: Sequence[Field]) -> str:
-    """A product of columns: of whole numbers and decimals where that is exact, since the ring factors these over joins."""
+    """A product of columns; of integers and decimals if that is exact, as the ring factors such products over joins."""
     digits = [_digits(f) for f in factors]
     is_exact = None not in digits and sum(d or 0 for d in digits) + len(factors) - 1 + ROOM <= EXACT
     return " * ".join(_decimal(f) if is_exact else f"CAST({quoted(f.name)} AS DOUBLE)" for f in factors)
 
 
 def _digits(f: Field) -> int | None:
-    """How many digits the values of a column may have; None for those that are no decimals."""
+    """The most digits of a column's values; None if they are neither integers nor decimals."""
     return int(f.type.args[0]) if f.type.name == "decimal" else _DIGITS.get(f.type.name)
 
 
@@ -56,7 +56,7 @@ def _decimal(f: Field) -> str:
 
 
 def is_query(table: str) -> bool:
-    """Whether a source is a query, not the name of a table or view."""
+    """Whether a source is a query rather than a name."""
     return table.split(None, 1)[0].upper() in ("SELECT", "WITH", "FROM") and len(table.split()) > 1
 
 
@@ -73,5 +73,5 @@ def moments_of(source: Moments, rows: Rows) -> Array:
     found = np.zeros((source.size, source.size))
     for i in range(source.size):
         for j in range(i, source.size):
-            found[i, j] = found[j, i] = float(values[f"m_{i}_{j}"] or 0.0)  # of no rows, a sum is NULL
+            found[i, j] = found[j, i] = float(values[f"m_{i}_{j}"] or 0.0)  # the sum of no rows is NULL
     return found

@@ -20,14 +20,14 @@ OPTIONS = ("model", "strategy", "expected", "machine")
 
 @dataclass(frozen=True)
 class Settings:
-    """What `MatrixProgram.start` takes beside the matrices."""
+    """The arguments of `MatrixProgram.start` other than matrices."""
 
     dtype: str = "float64"
     tolerance: float = TOLERANCE[np.dtype(np.float64)]
     probes: int = 2
     options: Mapping[str, Any] = field(default_factory=dict)
     resident: int | None = None
-    """Entries up to which a matrix is in memory; larger ones are in blocks. None: all are in memory."""
+    """The most entries of a matrix in memory; larger ones are in blocks. None: all are in memory."""
 
     def start(self) -> dict[str, Any]:
         return {"dtype": self.dtype, "tolerance": self.tolerance, "probes": self.probes, "options": self.options}
@@ -52,7 +52,7 @@ def settings_of(
     resident: int | None,
     engine: EngineName,
 ) -> Settings:
-    """What a user asks for."""
+    """Validate a user's options."""
     limit = RESIDENT if resident is None and engine == "spark" else resident
     if resident is not None and resident < 1:
         raise WrongArgument(f"resident is {resident}", hint="a number of entries, such as 1 << 24")

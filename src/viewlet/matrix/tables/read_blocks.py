@@ -1,7 +1,7 @@
-"""Reading a large wide matrix from its table: each task scans the table, and writes one block of rows.
+"""Reads a large wide matrix from its table: each task scans the table and writes one block of rows.
 
-Which rows are in which block is up to the hashes of their labels; where that is not the order that the matrix is to
-have, its blocks are written once more, in that order.
+The hashes of labels assign rows to blocks; if the matrix needs another order, its blocks are written again in that
+order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from viewlet.warehouse.maintained import Maintained
 
 @dataclass(frozen=True)
 class Tables:
-    """What a program reads: all rows of a table or view, or where they are."""
+    """Access to the tables and views that a program reads: their rows, or their stored contents."""
 
     rows: Callable[[str], Rows]
     contents: Callable[[str], Contents]
@@ -39,13 +39,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A matrix in blocks, and the label of each of its rows."""
+    """A matrix in blocks, and the labels of its rows."""
 
     labels: list[Label]
     matrix: Large
 
     def placed(self, name: str, places: Indices, blocks: Blocks) -> Large:
-        """The rows at the places that they are to have."""
+        """The matrix with its rows at the given places."""
         if (places == np.arange(len(places))).all():
             return self.matrix
         order = np.empty(len(places), dtype=np.intp)
@@ -55,7 +55,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class _Loading:
-    """What a task does: one part of a table's rows, as a block."""
+    """A task: writes one part of a table's rows as a block."""
 
     address: str
     refs: tuple[RunRef, ...]
@@ -78,7 +78,7 @@ class _Loading:
         return list(found.new), self.shelf.write(self.label, part, block)
 
     def _own(self, key: str, part: int) -> Rows:
-        """The rows of a part; no more than a batch of others is in memory at a time."""
+        """The rows of a part, reading the table in batches."""
         contents = open_contents(self.address, self.refs, self.layout, self.types)
         size = max(1, BLOCK // self.width)
         found = [contents.nothing().select(self.stored).rename(self.names)]
@@ -89,7 +89,7 @@ class _Loading:
 
 
 def load(given: Input, width: int, tables: Tables, blocks: Blocks, dtype: str) -> Loaded:
-    """A large matrix, without having it here."""
+    """Load a large matrix by tasks, without passing it through the driver."""
     assert isinstance(given.source, Wide)
     contents, table = tables.contents(given.source.table), tables.find(given.source.table)
     parts = max(1, -(-contents.total() * width // BLOCK))

@@ -1,4 +1,4 @@
-"""Reading a matrix program: its matrices as arrays, with the labels of their rows and columns."""
+"""Reading a matrix program: its matrices as arrays, with their labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MatrixReading:
-    """A matrix program, seen at one committed epoch: the last one when this was made."""
+    """A matrix program at one committed epoch: the last one when this object was created."""
 
     def __init__(self, warehouse: Warehouse, name: str) -> None:
         found = warehouse.catalog.view(name)
@@ -37,7 +37,7 @@ class MatrixReading:
         return f"<matrix {self.name} → {', '.join(self.outputs)} at epoch {self.epoch}>"
 
     def __getitem__(self, name: str) -> Any:
-        """An output, or an input: an array of your own, or a number. Rows and columns are in the order of `labels`."""
+        """An output or input: a copy of the array, with rows and columns in the order of `labels`, or a number."""
         return self._live.matrices[name]
 
     @property
@@ -45,13 +45,13 @@ class MatrixReading:
         return tuple(name for name, _ in self._view.program.source.outputs)
 
     def labels(self, axis: str) -> list[Label]:
-        """The labels of a size, each at its place."""
+        """The labels of a size, in the order of places."""
         if axis not in self._live.inputs.axes:
             raise UnknownName(f"{self.name} has no {axis}", hint=f"there are {', '.join(self._live.inputs.axes)}")
         return list(self._live.inputs.axes[axis].labels)
 
     def check(self) -> dict[str, float]:
-        """The relative error of each output beside the program from scratch, as it is written."""
+        """The relative error of each output, compared with the program evaluated from scratch as written."""
         with scratch(self._live.matrices.blocks):
             return self._live.matrices.check()
 

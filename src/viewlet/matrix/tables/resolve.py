@@ -1,4 +1,4 @@
-"""Where inputs come from, checked against the existing tables, with the tables' own spellings."""
+"""Resolves the sources of inputs against the existing tables, with their spelling of names."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Schemas = Mapping[str, tuple[Field, ...]]
 """The columns of each table and view."""
 LABEL_TYPES = (*INTEGRAL, "string", "varchar", "char", "boolean", "date", "timestamp", "timestamp_ntz", "decimal")
-"""The types whose values can tell rows and columns apart."""
+"""The types of labels."""
 LARGEST = 1 << 20
-"""Entries of an array that is stored with a definition."""
+"""The most entries of an array that is stored with a definition."""
 
 
 def reads_only_what_is_there(view: MatrixView, catalog: Catalog) -> bool:
-    """Whether all columns that a program reads are columns of a catalog's tables."""
+    """Whether all columns that a program reads exist in a catalog."""
     schemas = catalog.schemas()
     try:
         for given in view.inputs:
@@ -40,7 +40,7 @@ def reads_only_what_is_there(view: MatrixView, catalog: Catalog) -> bool:
 
 
 def refuse_names(names: Sequence[str], given: Collection[str]) -> None:
-    """Every input of a program must be given, and nothing else."""
+    """Refuse missing and unknown inputs."""
     hint = f"its inputs are {', '.join(names)}"
     if missing := [n for n in names if n not in given]:
         raise UnknownName(f"the program's input {missing[0]} is not given", hint=hint)
@@ -100,14 +100,14 @@ def _column(table: str, fields: tuple[Field, ...], name: str) -> Field:
 
 
 def _entry_columns(table: str, fields: tuple[Field, ...], names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a wide matrix: numbers, or one array of them."""
+    """Validate the columns of a wide matrix: numbers, or one array of numbers."""
     if len(names) == 1 and _holds_arrays(column := _column(table, fields, names[0])):
         return (column.name,)
     return tuple(f.name for f in number_columns(table, fields, names))
 
 
 def is_array(source: Wide, schemas: Schemas) -> bool:
-    """Whether a row of a matrix is an array in one column."""
+    """Whether the rows of a wide matrix are arrays in one column."""
     return len(source.columns) == 1 and _holds_arrays(_column(source.table, schemas[source.table], source.columns[0]))
 
 
@@ -116,7 +116,7 @@ def _holds_arrays(column: Field) -> bool:
 
 
 def number_columns(table: str, fields: tuple[Field, ...], names: Sequence[str]) -> list[Field]:
-    """The columns of some names, which hold numbers."""
+    """The named columns; raise if one is not numeric."""
     found = [_column(table, fields, name) for name in names]
     for column in found:
         if not column.type.is_numeric and column.type.name != "boolean":

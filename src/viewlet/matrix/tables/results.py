@@ -1,7 +1,7 @@
 """Results as tables: outputs of one shape side by side, with the labels of their rows and columns.
 
 Long: a row for each entry, a column for each output. Wide: a row for each row of an output, a column for each of its
-columns. Numbers that the program computes are the same in every row.
+columns. Outputs that are numbers repeat in every row.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from viewlet.matrix.tables.axes import Axis, AxisKind, Label, Move
 from viewlet.plan.types import DOUBLE, Field
 
 STILL = Move(1, {}, (), ())
-"""The only row of numbers, and the only column of columns."""
+"""The axis with one place that never changes: the row of numbers, the column of column vectors."""
 Values = Mapping[str, Any]
 """Outputs by name: matrices, columns and numbers."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """How outputs are shown: their names, the axes of their rows and columns, and the columns that hold the labels."""
+    """The form of the result table: outputs, the axes of their rows and columns, and the columns of labels."""
 
     outputs: tuple[str, ...]
     axes: tuple[str, ...]
-    """None for numbers, one for columns, two for matrices."""
+    """No axis for numbers, one for column vectors, two for matrices."""
     labels: tuple[str, ...]
     is_wide: bool = False
 
@@ -47,7 +47,7 @@ class Results:
 
 
 class ResultTable:
-    """The table of a program's results: what of it changes, and what it holds."""
+    """Computes the rows of a result table and their changes."""
 
     def __init__(self, results: Results, kinds: Mapping[str, AxisKind], axes: Mapping[str, Axis]) -> None:
         self.results = results
@@ -55,12 +55,12 @@ class ResultTable:
         self.axes = axes
 
     def first(self, moves: Mapping[str, Move], values: Values) -> Rows:
-        """All rows of a table that has none yet, when the axes are about to move."""
+        """All rows of a new table; the axes have not moved yet."""
         extent = [m.resize.new for m in self._here(moves)]
         return self._rows(np.ones(extent, dtype=np.bool_), values, self._after(moves))
 
     def change(self, moves: Mapping[str, Move], before: Values, after: Values) -> Rows:
-        """The rows that go and come when values change and the axes are about to move."""
+        """The deleted and inserted rows, given old and new outputs; the axes have not moved yet."""
         here = self._here(moves)
         old, new = [np.arange(m.old) for m in here], [m.resize.staying for m in here]
         differs = _differs(
@@ -73,7 +73,7 @@ class ResultTable:
         return Rows.concat([gone.negated(), come])
 
     def values(self, rows: Rows) -> dict[str, Array]:
-        """The outputs that the rows of the table hold."""
+        """Decode the outputs from the rows of the table."""
         extent = [*(len(self.axes[a]) for a in self.results.axes), 1, 1][:2]
         at = [self._places(axis, rows[n]) for n, axis in zip(self.results.labels, self.results.axes, strict=False)]
         columns = {n: values_of(rows[n], "f8") for n in self.results.columns(self.kinds)}
@@ -85,7 +85,7 @@ class ResultTable:
         return {name: _placed(extent, index, values) for name, values in columns.items()}
 
     def _shaped(self, values: Values, places: Sequence[Indices]) -> list[Array]:
-        """Outputs as doubles of one extent; numbers fill it. What is −0.0 is 0.0, since a bag tells them apart."""
+        """Outputs as doubles of one shape, with numbers repeated; −0.0 becomes 0.0, as bags distinguish them."""
         extent = tuple(map(len, places))
         shaped = (
             values[o] if len(self.results.axes) == 2 else np.reshape(values[o], (-1, 1)) for o in self.results.outputs
@@ -93,14 +93,14 @@ class ResultTable:
         return [np.broadcast_to(value, extent).astype(np.float64) + 0.0 for value in shaped]
 
     def _here(self, moves: Mapping[str, Move]) -> list[Move]:
-        """How rows and columns move."""
+        """The moves of rows and columns."""
         return [*(moves[a] for a in self.results.axes), STILL, STILL][:2]
 
     def _after(self, moves: Mapping[str, Move]) -> list[list[Label]]:
         return [moves[a].after(self.axes[a].labels) for a in self.results.axes]
 
     def _rows(self, shown: Array, values: Values, labels: Sequence[Sequence[Label]]) -> Rows:
-        """The rows of some places."""
+        """The table's rows for some places."""
         at = np.nonzero(shown.any(axis=1, keepdims=True) if self.results.is_wide else shown)
         types = [arrow_type(self.kinds[a].type) for a in self.results.axes]
         keys = [
@@ -127,7 +127,7 @@ def _placed(extent: Sequence[int], index: tuple[Indices, ...], values: Array) ->
 def _differs(
     common: Sequence[int], before: list[Array], after: list[Array], old: Sequence[Indices], new: Sequence[Indices]
 ) -> Array:
-    """Where values differ, or are there only before or only after, at places that count both."""
+    """A mask, in the common frame, of places where values differ or exist on one side only."""
     was, now = np.zeros(common, dtype=np.bool_), np.zeros(common, dtype=np.bool_)
     was[np.ix_(*old)], now[np.ix_(*new)] = True, True
     differs = was != now

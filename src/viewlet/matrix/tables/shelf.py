@@ -1,6 +1,6 @@
-"""The blocks of large matrices in a warehouse: tasks write them as runs of a bag, and open them where they are.
+"""The blocks of large matrices in a warehouse: tasks write them as runs of a bag and open them in place.
 
-What a task writes does not count before the epoch's commit; what is no longer needed by then is removed again.
+Written blocks become visible with the epoch's commit; those that are not needed by then are removed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ TYPES = {"matrix": pa.string(), "block": pa.int64(), "entries": pa.binary()}
 
 
 def block_rows(blocks: Sequence[tuple[str, int, bytes]]) -> Rows:
-    """Blocks as rows of a bag: which matrix, which of its blocks, and the entries."""
+    """Blocks as rows of a bag: the matrix, the number of the block, the entries."""
     columns = {name: pa.array([block[at] for block in blocks], kind) for at, (name, kind) in enumerate(TYPES.items())}
     return Rows(columns, np.ones(len(blocks), dtype=np.int64))
 
 
 @dataclass
 class StoreReader:
-    """Opens blocks, here or in a task."""
+    """Opens blocks, in the driver or in a task."""
 
     address: str
     refs: tuple[RunRef, ...]
@@ -51,11 +51,11 @@ class StoreReader:
 
 @dataclass
 class StoreShelf:
-    """Keeps blocks as runs of one bag."""
+    """Stores blocks as runs of one bag."""
 
     reader: StoreReader
     held: dict[str, tuple[RunRef, ...]] = field(default_factory=dict)
-    """What was written since the last commit."""
+    """The runs written since the last commit, by name."""
 
     def write(self, name: str, number: int, block: Array) -> tuple[RunRef, ...]:
         rows = block_rows([(name, number, block.tobytes())])
@@ -72,7 +72,7 @@ class StoreShelf:
         storage_at(self.reader.address).remove([ref.file for ref in gone])
 
     def keep(self, transaction: Transaction, bag: str, used: Sequence[str]) -> None:
-        """Let the commit take what is used; the rest goes."""
+        """Adopt the used blocks into a transaction and remove the others."""
         transaction.append(bag, block_rows([]), BLOCKS)
         for name in list(self.held):
             if name not in used:
@@ -83,7 +83,7 @@ class StoreShelf:
 
 @dataclass
 class Tasks:
-    """Runs work over blocks: as tasks of a Spark job, or here, one after the other."""
+    """Runs work over blocks as tasks of a Spark job, or sequentially in process."""
 
     engine: Engine
 
@@ -100,7 +100,7 @@ class Tasks:
 
 
 def blocks_of(warehouse: Warehouse, resident: int | None, contents: Contents | None) -> Blocks | None:
-    """How a program's large matrices are worked on; None where all of them stay in memory."""
+    """The evaluator of a program's large matrices; None if all matrices are in memory."""
     if resident is None:
         return None
     refs = () if contents is None else contents.refs()
@@ -109,26 +109,26 @@ def blocks_of(warehouse: Warehouse, resident: int | None, contents: Contents | N
 
 
 def follow_store(blocks: Blocks, warehouse: Warehouse, contents: Contents) -> None:
-    """Blocks are where the store has them now, and epochs may run on another engine than the last."""
+    """Update blocks to the store's current runs, and to the engine of this epoch."""
     assert isinstance(blocks.shelf, StoreShelf) and isinstance(blocks.run, Tasks)
     blocks.shelf.reader.refs = contents.refs()
     blocks.run.engine = engine_for(warehouse, blocks.resident)
 
 
 def keep_blocks(blocks: Blocks, transaction: Transaction, bag: str, used: Sequence[str]) -> None:
-    """Let the commit take the blocks that are used."""
+    """Adopt the used blocks into a transaction."""
     assert isinstance(blocks.shelf, StoreShelf)
     blocks.shelf.keep(transaction, bag, used)
 
 
 def engine_for(warehouse: Warehouse, resident: int) -> Engine:
-    """What works on matrices of more entries than those."""
+    """The engine for matrices with more entries than `resident`."""
     return warehouse.choose(resident, 1)[0]
 
 
 @contextmanager
 def scratch(blocks: Blocks | None) -> Iterator[Blocks | None]:
-    """Blocks that are there only for a while: what is written inside is removed afterwards."""
+    """Remove the blocks that are written inside this context."""
     try:
         yield blocks
     finally:

@@ -1,4 +1,4 @@
-"""Where the matrices of a program come from in a warehouse: tables and views, wide or long, or constant arrays."""
+"""The sources of matrices in a warehouse: tables and views, wide or long, or constant arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Long:
 
 @dataclass(frozen=True)
 class Moments:
-    """A view of one row, m_i_j: the sums of products of some columns, the first of which is all ones."""
+    """A view with one row of moments m_i_j: the sums of products of columns, the first of which is all ones."""
 
     table: str
     columns: tuple[str, ...]
@@ -44,7 +44,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Fixed:
-    """An array that stays as it is."""
+    """A constant array."""
 
     array: Array
 

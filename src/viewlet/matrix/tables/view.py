@@ -1,4 +1,4 @@
-"""A matrix program of a warehouse: its matrices come from tables and views, its results are a table."""
+"""Matrix programs as a kind of maintained view: over tables and views, with a table of results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class MatrixView(Maintained):
-    """The outputs of a matrix program over tables and views, kept fresh in factors."""
+    """The outputs of a matrix program over tables and views, maintained in factors."""
 
     kind: ClassVar[str] = "matrix"
     name: str
@@ -62,7 +62,7 @@ class MatrixView(Maintained):
 
     @property
     def state(self) -> Bags:
-        """Where its state is kept."""
+        """The bags of its state."""
         moving = tuple(name for name, kind in self.axes.items() if kind.fixed is None)
         return Bags(self.name, moving, has_blocks=self.settings.resident is not None)
 
@@ -85,7 +85,7 @@ class MatrixView(Maintained):
         return Rows.empty({f.name: arrow_type(f.type) for f in self.fields})
 
     def _begin(self, run: Refresh) -> dict[str, Any]:
-        """Evaluate the program, which then has results to follow."""
+        """Evaluate the program from its tables and store its state."""
         tables = _tables(run)
         blocks = blocks_of(run.warehouse, self.settings.resident, None)
         live, rows, moved = self._blamed(lambda: started(self, tables, blocks))
@@ -120,14 +120,14 @@ class MatrixView(Maintained):
         return {"technique": technique(live), "steps": followed.record.outcomes}
 
     def _try(self, run: Refresh) -> dict[str, Any]:
-        """Begin, if there is enough by now; of a program that never had a result, none is missed."""
+        """Evaluate the program if there are enough rows now; else keep waiting, since it has had no result so far."""
         try:
             return {**self._begin(run), "steps": {}}
         except EvaluationError as error:
             return {**waiting(error), "steps": {}}
 
     def _live(self, run: Refresh) -> Live:
-        """The program as the last epoch left it; its blocks are where the store has them now."""
+        """The program after the last epoch, from memory or restored."""
         contents = run.before(self.state.blocks) if self.state.has_blocks else None
         if run.memory is None:
             blocks = blocks_of(run.warehouse, self.settings.resident, contents)
@@ -153,7 +153,7 @@ class MatrixView(Maintained):
         return differences(wanted, found, self.settings.tolerance)
 
     def _from_scratch(self, warehouse: Warehouse) -> Recomputed | None:
-        """What the program gives for its tables; None where it waits for rows, and they still do not suffice."""
+        """The results from scratch; None if the program waits for rows and there are still not enough."""
         with scratch(blocks_of(warehouse, self.settings.resident, None)) as blocks:
             try:
                 return from_scratch(self, tables_of(warehouse), blocks)
@@ -182,7 +182,7 @@ class MatrixView(Maintained):
                 write_labels(run.keep, self.state, axis, self.axes[axis], moved[axis])
 
     def _blamed(self, work: Callable[[], Result]) -> Result:
-        """An error in a program names it."""
+        """Run a function; errors name the program."""
         try:
             return work()
         except EvaluationError as error:
@@ -191,7 +191,7 @@ class MatrixView(Maintained):
 
 
 def _tables(run: Refresh) -> Tables:
-    """What an epoch leaves in the tables."""
+    """The tables after an epoch."""
     return Tables(run.rows, run.after, run.find, run.warehouse.store.address)
 
 
@@ -201,7 +201,7 @@ def technique(live: Live) -> str:
 
 
 def tables_of(warehouse: Warehouse, snapshot: Snapshot | None = None) -> Tables:
-    """Tables and views at the last committed epoch or another."""
+    """Tables and views at a snapshot, or at the last committed epoch."""
     snapshot, find = snapshot or warehouse.store.snapshot(), warehouse.catalog.find
     return Tables(
         lambda name: visible(find(name), snapshot.contents(name).consolidated()),
@@ -212,5 +212,5 @@ def tables_of(warehouse: Warehouse, snapshot: Snapshot | None = None) -> Tables:
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> MatrixView:
-    """The program that a document describes; it holds operators and numbers, and no code."""
+    """Decode a program; documents contain no code."""
     return MatrixView(name, **from_document(name, document), position=document["position"])

@@ -1,7 +1,7 @@
-"""Programs over tables that are still empty: no result yet, and the reason why, until rows suffice.
+"""Programs over tables with too few rows, which have no result yet.
 
-A regression over no rows has no coefficients. It waits: its table has no rows, and every epoch tries again. Once it has
-had a result, an epoch that leaves none is an error, and changes nothing.
+A regression over no rows has no coefficients. Such a program waits: its table is empty, and every epoch tries again.
+Once it has had a result, an epoch that would leave none is an error, and changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def lacks_rows(view: MatrixView, tables: Tables) -> bool:
-    """Whether a table that a program reads is empty."""
+    """Whether any table that the program reads is empty."""
     for given in view.inputs:
         match given.source:
             case Wide(table) | Long(table) if not tables.contents(table).total():
@@ -32,12 +32,12 @@ def lacks_rows(view: MatrixView, tables: Tables) -> bool:
 
 
 def is_waiting(contained: Contained, bags: Bags) -> bool:
-    """Whether a program has had no result so far."""
+    """Whether a program has no result so far."""
     return not contained(bags.matrices).rows
 
 
 def write_nothing(keep: Keep, bags: Bags, axes: Mapping[str, AxisKind]) -> None:
-    """The bags of a program without a result."""
+    """Write the bags of a program without a result."""
     for axis in bags.axes:
         write_labels(keep, bags, axis, axes[axis], [])
     keep(bags.matrices, block_rows([]), MATRICES)
@@ -47,5 +47,5 @@ def write_nothing(keep: Keep, bags: Bags, axes: Mapping[str, AxisKind]) -> None:
 
 
 def waiting(error: EvaluationError) -> dict[str, Any]:
-    """What an epoch's record says of a program that waits."""
+    """The record of a waiting program."""
     return {"technique": f"not determined yet: {error.message}"}

@@ -1,1 +1,1 @@
-"""What users write: chained calls that build a pipeline."""
+"""The public interface: chained calls that build a pipeline."""

@@ -1,4 +1,4 @@
-"""Two signals on one grid, for arithmetic: the slower one is resampled to the faster one."""
+"""Brings two signals to one grid, for arithmetic: that of the faster one, to which the slower one is resampled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from viewlet.signal.plan.nodes import Node, Sample, Shift
 
 
 def align(left: Node, right: Node) -> tuple[Node, Node]:
-    """Both signals, brought to one grid where they have different ones."""
+    """Both signals, on one grid if either is uniform."""
     a, b = kind_of(left).grid, kind_of(right).grid
     if a is None and b is None:
         return left, right
@@ -21,7 +21,7 @@ def align(left: Node, right: Node) -> tuple[Node, Node]:
 
 
 def _onto(node: Node, grid: Grid) -> Node:
-    """A signal sampled as another one is, by its own policy; without one, on lines between neighbours."""
+    """Resample a signal to a grid, by its own policy, or linearly if it has none."""
     kind = kind_of(node)
     gap = None if kind.grid is None else kind.grid.period
     policy = kind.policy or policy_of("linear", gap, 0.0)

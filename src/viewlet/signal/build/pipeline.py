@@ -1,4 +1,4 @@
-"""The entry point: chained signals, each call another operator over the previous ones."""
+"""`Signal`: each method call adds an operator to the pipeline."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Signal:
     node: Node
 
     def __post_init__(self) -> None:
-        kind_of(self.node)  # refuses what does not fit
+        kind_of(self.node)  # raises if the operator does not fit
 
     def __str__(self) -> str:
         return show(self.node)
@@ -114,7 +114,7 @@ class Signal:
         return self.scale(-1.0)
 
     def combine(self, other: Signal | Continuous, operator: str) -> Signal:
-        """Both at the same times; the slower one of two uniform signals is resampled first."""
+        """Combine samples of both at equal times; the slower of two uniform signals is resampled first."""
         if isinstance(other, Continuous):
             return Signal(Modulate(self.node, other.wave(self.clock), operator))
         if not isinstance(other, Signal):
@@ -134,9 +134,9 @@ class Signal:
         max_gap: Duration | None = None,
         value: float = 0.0,
     ) -> Signal:
-        """A uniform signal: a sample at each offset + k · period that lies between readings, linear unless told.
+        """A uniform signal: a sample at each offset + k · period between readings, linear by default.
 
-        Where readings hold for a while, there is a sample wherever one does.
+        If readings hold for some time (`until`), there is a sample wherever one holds.
         """
         length = positive("the period", period, self.clock)
         start = 0 if offset is None else ticks("the offset", offset, self.clock)
@@ -185,14 +185,14 @@ class Signal:
         return Signal(Sample(smooth.node, period, offset % period, policy))
 
     def _bandlimited(self, grid: Grid, period: int) -> Signal:
-        """Zeros between the samples, on the finest grid that both periods divide into; a filter; every so many of that."""
+        """Insert zeros, on the coarsest grid that contains both, apply a filter, and decimate."""
         fine = gcd(grid.period, period)
         stuffed = Sample(self.node, fine, grid.offset % fine, policy_of("constant", grid.period, 0.0))
         smooth = Signal(stuffed)._below(max(grid.period, period) / fine).scale(grid.period / fine)
         return Signal(Sample(smooth.node, period, grid.offset % period, policy_of("none", None, 0.0)))
 
     def _below(self, ratio: float) -> Signal:
-        """Without frequencies above the part that 1 / ratio is of the highest: the filter of scipy's `resample_poly`."""
+        """Remove frequencies above 1 / ratio of the highest, by the filter of SciPy's `resample_poly`."""
         from scipy.signal import firwin
 
         half = round(10 * ratio)
@@ -219,7 +219,7 @@ class Signal:
         return self.fir(kernel)
 
     def correlate(self, template: ArrayLike) -> Signal:
-        """How much the last samples are like a template: Σ template[i] · x[n − len + 1 + i]."""
+        """The similarity of the last samples to a template: Σ template[i] · x[n − len + 1 + i]."""
         return self.fir(np.conj(np.asarray(template))[::-1])
 
     def cross_correlate(self, other: Signal, size: Duration, hop: Duration | None = None) -> Signal:
@@ -227,7 +227,7 @@ class Signal:
         return self.zip(other).windows(size, hop).correlate().arrays()
 
     def iir(self, sections: ArrayLike, *, missing: Missing = "restart") -> Signal:
-        """Second-order sections, such as `scipy.signal.butter(4, 5, fs=100, output="sos")` gives."""
+        """A filter of second-order sections, as from `scipy.signal.butter(4, 5, fs=100, output="sos")`."""
         rows = np.atleast_2d(np.asarray(sections, dtype=np.float64))
         if rows.shape[1:] != (6,):
             raise WrongArgument(f"sections of shape {rows.shape}", hint='give second-order sections: output="sos"')
@@ -256,7 +256,7 @@ class Signal:
         return Signal(Feedback(self.node, function(compute), inputs, outputs, through))
 
     def windows(self, size: Duration, hop: Duration | None = None, *, missing: Gaps = "invalid") -> Windowed:
-        """Windows of so many samples, or so long, a new one every `hop`: next to each other unless told."""
+        """Windows of a number of samples or a duration, one every `hop`; by default adjacent."""
         return Windowed.of(self.node, size, hop, missing)
 
     def moving(self, statistic: str, size: Duration, *, missing: Gaps = "invalid") -> Signal:
@@ -279,15 +279,15 @@ class Signal:
         return Signal(running(self.node, operator, size, hop, renew, missing))
 
     def overlap_add(self, period: Duration, merge: Merging = "sum", *, width: int | None = None) -> Signal:
-        """Samples that are arrays, laid back on the time axis: their numbers `period` apart, the last at its own time.
+        """Place samples that are arrays on the time axis: their numbers `period` apart, the last at the sample's time.
 
-        With a `width`, so many numbers belong to each time, and the samples that come out are arrays of these.
+        With a `width`, that many numbers belong to each time, and the resulting samples are arrays of this width.
         """
         each = None if width is None else whole("width", width)
         return Signal(laid_out(self.node, positive("the period", period, self.clock), merge, each))
 
     def envelope(self, taps: int = 65) -> Signal:
-        """The magnitude of the analytic signal, by a Hilbert transformer of so many taps."""
+        """The magnitude of the analytic signal, by a Hilbert transformer with `taps` taps."""
         from scipy.signal import remez
 
         if taps < 3 or taps % 2 == 0:
@@ -296,7 +296,7 @@ class Signal:
         return self.combine(self.fir(transformer, ahead=taps // 2), "hypot")
 
     def peaks(self, radius: int = 1, *, above: float = -np.inf) -> Signal:
-        """Samples above all those so many before them and not below any of those after."""
+        """Samples above all `radius` samples before them and not below any of the `radius` after them."""
         return Signal(Peaks(self.node, whole("radius", radius), float(above)))
 
     def crossings(self, level: float, direction: Literal["rising", "falling"] = "rising") -> Signal:
@@ -310,14 +310,14 @@ _NUMBERS = int | float | complex
 
 
 def _through(inputs: int, outputs: int, rest: int | None) -> int:
-    """How many missing samples in a row a filter of the user's own takes as zeros."""
+    """How many consecutive missing samples a user-defined filter treats as zeros."""
     if rest is not None:
         return whole("rest", rest)
     if outputs:
         raise WrongArgument(
             "a filter that reads its own results may never settle", hint="rest=1000: it restarts after so many"
         )
-    return inputs  # then all that it remembers are zeros, as at the beginning
+    return inputs  # after these its memory is all zeros, as at the start
 
 
 def _missing(value: Any) -> Missing:

@@ -1,4 +1,4 @@
-"""How a signal can be interpolated: by name, or by a user's function."""
+"""Interpolation policies, given by name or as a user-defined function."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from viewlet.signal.plan.numbers import whole
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """An interpolation of your own: function(times, values) of a few readings around each time that is asked for.
+    """A user-defined interpolation: function(times, values) of a few readings around each time.
 
-    Both are arrays with a row for each such time and a column for each reading: so many `before` (and at) it, then so
-    many `after` it. Times are seen from the one that is asked for, in ticks. It gives a number for each row.
+    Both are arrays with a row for each time to interpolate and a column for each reading: `before` ones at or before
+    it, then `after` ones after it. Times are in ticks, relative to that time. It returns a number for each row.
     """
 
     function: Callable[[Any, Any], Any]
@@ -35,15 +35,15 @@ POINTS = {
     "quadratic": (2, 1),
     "cubic": (2, 2),
 }
-"""How many readings before and after a time each takes into account."""
+"""How many readings before and after a time each policy uses."""
 
 
 HELD = Policy("held", 1, 0, None)
-"""Each reading says until when it holds."""
+"""The policy of readings that hold until a given time."""
 
 
 def policy_of(how: Interpolate, max_gap: int | None, value: float) -> Policy:
-    """The policy that a user names."""
+    """The policy for a user's argument."""
     if isinstance(how, Interpolation):
         own = function(how.function)
         return Policy("user", whole("before", how.before), whole("after", how.after), max_gap, function=own)

@@ -1,4 +1,4 @@
-"""What a user's function returns: found by calling it once on a few numbers, when the pipeline is written."""
+"""Infers what a user function returns by calling it on a few numbers when the pipeline is built."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = 2
 def probe_samples(
     own: Function, kind: Kind, channels: Sequence[str] | None, is_timed: bool
 ) -> tuple[tuple[str, ...], Form]:
-    """The channels that a function of samples gives, and their form; if it is timed, it gets times, too."""
+    """The channels that a function of samples returns, and their form; `is_timed`: it receives times, too."""
     parts = _call(own, kind, *([np.arange(ROWS)] if is_timed else []))
     shapes = {part.shape for part in parts}
     if kind.width is None and shapes != {(ROWS,)}:
@@ -31,7 +31,7 @@ def probe_samples(
 
 
 def probe_windows(own: Function, kind: Kind) -> tuple[tuple[str, ...], Form]:
-    """The channels that a function of windows gives, and their form."""
+    """The channels that a function of windows returns, and their form."""
     parts = _call(own, kind)
     return names_of(kind, len(parts), None), _form_of_all(own, parts)
 
@@ -44,7 +44,7 @@ def _form_of_all(own: Function, parts: list[Values]) -> Form:
 
 
 def probe_operator(own: Function, kind: Kind, hop: int) -> tuple[Form, Form]:
-    """The states of a window operator, and what it makes of them."""
+    """The forms of a window operator's states and results."""
     assert kind.width is not None
     numbers = _numbers((ROWS, kind.width + hop), kind)
     window, later = numbers[:, : kind.width], numbers[:, hop:]
@@ -88,13 +88,13 @@ def _call(own: Function, kind: Kind, *before: Values) -> list[Values]:
 
 
 def _numbers(shape: tuple[int, ...], kind: Kind) -> Values:
-    """Numbers to try a function with."""
+    """Arguments for a trial call."""
     numbers = np.linspace(1.0, 2.0, int(np.prod(shape))).reshape(shape)
     return numbers.astype(np.complex128) if kind.is_complex else numbers
 
 
 def names_of(kind: Kind, count: int, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names for so many channels: those that are given, or those that were there, as far as they go."""
+    """Names for `count` channels: those given, else the present ones if there are enough, else numbered ones."""
     if given is not None:
         if isinstance(given, str) or len(given) != count or len(set(given)) != count:
             raise WrongArgument(f"{count} channels, and the names {given!r}", hint="a name for each")

@@ -1,4 +1,4 @@
-"""Continuous signals: functions of time, sampled only where another signal has samples."""
+"""Continuous signals: functions of time, sampled at the times of another signal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from viewlet.signal.samples.ragged import Ints, Values
 
 @dataclass(frozen=True, slots=True)
 class Continuous:
-    """A signal that has a value at any time: `wave(…)`, `continuous(…)`, and what arithmetic makes of these."""
+    """A signal with a value at any time: `wave(…)`, `continuous(…)`, and arithmetic on these."""
 
     wave: Callable[[Clock], Wave]
-    """It in ticks of a clock."""
+    """Returns the wave in the ticks of a clock."""
 
     def __add__(self, other: Continuous | float) -> Continuous:
         return self._combine(other, "+")
@@ -70,12 +70,12 @@ def _combined(left: Wave, right: Wave, operator: str) -> Wave:
 
 
 def wave(period: Duration, amplitude: float = 1.0, phase: float = 0.0) -> Continuous:
-    """amplitude · cos(2π · time / period + phase): a carrier, for amplitude modulation and the like."""
+    """amplitude · cos(2π · time / period + phase), for example as a carrier for modulation."""
     return Continuous(lambda clock: Wave(float(positive("the period", period, clock)), float(amplitude), float(phase)))
 
 
 def continuous(code: Callable[[Any], Any]) -> Continuous:
-    """A function of times, which it gets as an array of ticks: microseconds since 1970 for timestamps."""
+    """A function of times, passed as an array of ticks: microseconds since 1970 for timestamps."""
     if not callable(code):
         raise WrongArgument(f"{shortened(code)} is not a function", hint="give a function of an array of times")
     return Continuous(lambda _: Wave(0.0, 0.0, 0.0, function(code)))

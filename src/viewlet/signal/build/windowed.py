@@ -1,4 +1,4 @@
-"""Windows and their operators: transforms, spectra, functions, and back to a signal."""
+"""Windows and their operators: transforms, spectra, functions, and conversion back to a signal."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class WindowOperator(Protocol):
 
 
 Merging = Literal["sum", "mean", "min", "max"] | Callable[[Any], Any]
-"""How samples that overlap become one."""
+"""How overlapping samples are merged."""
 LEAST, SAMPLES = 16, 4096
-"""A window is computed from scratch after so many windows, and after so many samples."""
+"""The least numbers of windows and of samples after which a window is computed from scratch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Windowed:
-    """Windows of a uniform signal; `arrays`, `overlap_add` and the statistics make a signal of them again."""
+    """Windows of a uniform signal; `arrays`, `overlap_add` and `reduce` convert them back to a signal."""
 
     node: Windows
 
@@ -69,21 +69,21 @@ class Windowed:
     def of(node: Node, size: Duration, hop: Duration | None, gaps: Gaps) -> Windowed:
         _refuse_gaps(node, gaps)
         windows = Windows(node, *lengths(node, size, hop), gaps, ())
-        kind_of(windows)  # refuses what does not fit
+        kind_of(windows)  # raises if they do not fit
         return Windowed(windows)
 
     def _then(self, step: Step) -> Windowed:
         longer = replace(self.node, steps=(*self.node.steps, step))
-        kind_of(longer)  # refuses what does not fit
+        kind_of(longer)  # raises if it does not fit
         return Windowed(longer)
 
     @property
     def kind(self) -> Kind:
-        """What the steps so far give for each window; of arrays, for the window of each number."""
+        """The result of the steps so far for each window; for arrays, for the window of each of their numbers."""
         return kind_in_window(self.node)
 
     def taper(self, window: str | tuple[Any, ...] | ArrayLike = "hann") -> Windowed:
-        """Each window times a window function: a name that `scipy.signal.get_window` knows, or the weights."""
+        """Multiply each window by a window function: a name known to `scipy.signal.get_window`, or weights."""
         from scipy.signal import get_window
 
         width = self.kind.width or 0
@@ -104,11 +104,11 @@ class Windowed:
         return self._then(Transform("rfft"))
 
     def irfft(self) -> Windowed:
-        """The inverse of `rfft` of windows of even size."""
+        """The inverse of `rfft`, for windows of even size."""
         return self._then(Transform("irfft"))
 
     def spectrum(self, what: Literal["magnitude", "power", "phase"] = "magnitude") -> Windowed:
-        """What is seen of each number of a transform."""
+        """The magnitude, power or phase of each number of a transform."""
         if what not in ("magnitude", "power", "phase"):
             raise WrongArgument(f"a spectrum of {shortened(what)}", hint="magnitude, power or phase")
         return self._then(Spectrum(what))
@@ -122,7 +122,7 @@ class Windowed:
         return self._then(Correlate())
 
     def apply(self, change: Callable[..., Any]) -> Windowed:
-        """A function of your own: of arrays with a row for each window, one for each channel, to such arrays."""
+        """Apply a user function to arrays, one for each channel with a row for each window; it returns such arrays."""
         own = function(change)
         return self._then(Apply(own, *probe_windows(own, self.kind)))
 
@@ -139,10 +139,10 @@ class Windowed:
         return self._then(Reduce(statistic)).arrays()
 
     def overlap_add(self, merge: Merging = "sum") -> Signal:
-        """The windows laid back on the time axis; samples that overlap are merged.
+        """Place the windows back on the time axis, merging overlapping samples.
 
-        A function of your own gets an array with a row for each sample: what overlaps there, and NaN where that is
-        less than elsewhere. It gives a number for each row.
+        A user-defined merge receives an array with a row for each sample, of the numbers that overlap there, padded
+        with NaN. It returns a number for each row.
         """
         from viewlet.signal.build.pipeline import Signal
 
@@ -150,7 +150,7 @@ class Windowed:
 
 
 def lengths(node: Node, size: Duration, hop: Duration | None) -> tuple[int, int]:
-    """The size and the hop of windows, in samples; next to each other unless told."""
+    """The size and hop of windows in samples; by default they are adjacent."""
     grid, clock = kind_of(node).grid, sources(node)[0].clock
     period = 1 if grid is None else grid.period
     length = samples("the size of a window", size, period, clock)
@@ -158,7 +158,7 @@ def lengths(node: Node, size: Duration, hop: Duration | None) -> tuple[int, int]
 
 
 def laid_out(node: Node, period: int, merge: Merging, width: int | None) -> OverlapAdd:
-    """Arrays laid back on the time axis, so many of their numbers at each time."""
+    """Arrays placed on the time axis, with `width` of their numbers at each time."""
     if callable(merge):
         return OverlapAdd(node, period, function(merge), width)
     if merge not in ("sum", "mean", "min", "max"):
@@ -169,11 +169,11 @@ def laid_out(node: Node, period: int, merge: Merging, width: int | None) -> Over
 def running(
     node: Node, operator: WindowOperator, size: Duration, hop: Duration | None, renew: int | None, gaps: Gaps
 ) -> Running:
-    """Windows kept by a user's operator, which is called once to see what it gives."""
+    """Windows maintained by a user-defined operator, whose results a trial call infers."""
     _refuse_gaps(node, gaps)
     own, (length, step) = function(operator), lengths(node, size, hop)  # type: ignore[arg-type]
     usual = max(LEAST, SAMPLES // step) if renew is None else whole("renew", renew)
-    renewal = usual if step < length else 1  # windows that share no sample are not updated
+    renewal = usual if step < length else 1  # disjoint windows are always computed from scratch
     kind = replace(kind_of(node), width=length, channels=kind_of(node).channels[:1])
     return Running(node, length, step, own, renewal, *probe_operator(own, kind, step), gaps)
 

@@ -1,1 +1,1 @@
-"""What a change of readings means for a pipeline: how far it reaches, and the rerun around it."""
+"""Changes of readings: how far they reach, and the reruns around them."""

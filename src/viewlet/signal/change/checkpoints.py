@@ -1,4 +1,4 @@
-"""Checkpoints: states of operators by group and time, which are resumed, recorded and dropped."""
+"""Checkpoints: states of operators by group and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewlet.signal.samples.series import Series
 
 
 class Checkpoints:
-    """States of one operator, by group and time: those at its spacing, and the last one of each group."""
+    """The checkpoints of one operator: those at its spacing, and the last one of each group."""
 
     def __init__(self, node: Scan, series: Series | None = None) -> None:
         none = np.zeros(0, dtype=np.int64)
@@ -32,7 +32,7 @@ class Checkpoints:
         kept = self.series.without(own[known], recorded.at[known]).with_more(own, recorded.at, recorded.states)
         last, once = np.ones((2, len(kept.groups)), dtype=np.bool_)
         last[:-1] = np.diff(kept.groups) != 0
-        once[:-1] = last[:-1] | (np.diff(kept.times) != 0)  # several segments of a group may have passed it
+        once[:-1] = last[:-1] | (np.diff(kept.times) != 0)  # several segments of a group may record the same one
         self.series = kept.filter(once & (last | is_due(self.node, kept.times)))
 
     def forget(self, spans: Spans) -> None:
@@ -43,7 +43,7 @@ class Checkpoints:
 
 
 class Filters:
-    """The checkpoints of a pipeline's operators, as an evaluation wants them."""
+    """The checkpoints of all operators of a pipeline, with the interface of `Inputs`."""
 
     def __init__(self, node: Node, tolerance: float) -> None:
         self.node, self.tolerance = node, tolerance

@@ -1,8 +1,8 @@
-"""What a pipeline means: its samples within some spans, computed from the readings around them.
+"""Evaluates a pipeline: its samples within spans, from the readings around them.
 
-Offline the spans are everything; online they are what a change reaches. The law, which makes both one program: the
-samples within a span are the same, however much more is computed. Needs go down the pipeline, to the readings; samples
-come up. A sample is a finite number: where an operator gives none, the sample is missing.
+Offline the spans cover everything; online they cover what a change reaches. The law that makes both one program: the
+samples within a span do not depend on how much else is computed. Needs propagate down the pipeline to the readings;
+samples flow up. Samples are finite: if an operator returns NaN or infinity, the sample is missing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from viewlet.signal.samples.ragged import FOREVER, Ints, Ragged, Spans
 
 
 class Inputs(Protocol):
-    """What an evaluation reads: the readings, and the checkpoints of filters."""
+    """The inputs of an evaluation: readings, and checkpoints of filters."""
 
     def read(self, source: Source, spans: Spans) -> Ragged:
         """The readings within spans."""
@@ -60,20 +60,20 @@ class Inputs(Protocol):
         ...
 
     def lookback(self, node: Scan) -> int:
-        """How many samples before the newest one a checkpoint is wanted."""
+        """How many samples before the newest one to keep a checkpoint."""
         ...
 
     def record(self, node: Scan, groups: Ints, recorded: Recorded) -> None:
-        """Takes down states that were passed; `groups` are those of the segments."""
+        """Record states; `groups` are the groups of the segments."""
         ...
 
 
 def unseen(*_: object) -> None:
-    """For those who want no more than the result."""
+    """The default observer, which does nothing."""
 
 
 def evaluate(node: Node, spans: Spans, inputs: Inputs, done: Callable[[Node, Ragged], None] = unseen) -> Ragged:
-    """The samples of a pipeline within spans; `done` sees those of each operator."""
+    """The samples of a pipeline within spans; `done` is called with those of each operator."""
     need = needed(node, spans, inputs.resume, partial(widen, inputs))
     found: dict[Node, Ragged] = {}
     for one in in_order(node):
@@ -87,7 +87,7 @@ def evaluate(node: Node, spans: Spans, inputs: Inputs, done: Callable[[Node, Rag
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is asked of each operator, what each reads, and the states from which filters go on."""
+    """The spans wanted from each operator, the spans that each reads, and the states from which filters resume."""
 
     wanted: dict[Node, Spans]
     read: dict[Node, Spans]
@@ -95,7 +95,7 @@ class Needs:
 
 
 def needed(node: Node, spans: Spans, resume: Callable[[Scan, Spans], States], widen: Widen) -> Needs:
-    """What it takes to have a pipeline's samples within spans, from the last operator down to the readings."""
+    """The needs for a pipeline's samples within spans, from the last operator down to the readings."""
     need = Needs({node: spans}, {}, {})
     for one in reversed(in_order(node)):
         asked = need.wanted[one]
@@ -111,7 +111,7 @@ def needed(node: Node, spans: Spans, resume: Callable[[Scan, Spans], States], wi
 
 
 def _samples(node: Node, parts: list[Ragged], need: Needs, inputs: Inputs) -> Ragged:
-    """An operator on the samples that it reads."""
+    """Evaluate an operator on the samples that it reads."""
     if isinstance(node, Source):
         return inputs.read(node, need.wanted[node])
     if isinstance(node, Scan):
@@ -122,7 +122,7 @@ def _samples(node: Node, parts: list[Ragged], need: Needs, inputs: Inputs) -> Ra
 
 
 def _resume(node: Scan, part: Ragged, past: States, lookback: int) -> tuple[Ragged, Recorded]:
-    """An operator with a state, from its checkpoints on."""
+    """Evaluate an operator with a state, from its checkpoints."""
     if isinstance(node, Running):
         return run_windows(node, part, past, lookback)
     result, recorded = scan(node, part.flat, past, lookback)
@@ -130,7 +130,7 @@ def _resume(node: Scan, part: Ragged, past: States, lookback: int) -> tuple[Ragg
 
 
 def apply(node: Node, parts: list[Ragged], spans: Spans) -> Ragged:
-    """An operator without a state, on the samples that it needs."""
+    """Evaluate an operator without a state."""
     match node:
         case Where():
             return where(node, parts[0])
@@ -163,25 +163,25 @@ def apply(node: Node, parts: list[Ragged], spans: Spans) -> Ragged:
 
 
 def finite(signal: Ragged) -> Ragged:
-    """The samples that are numbers, in every channel."""
-    if np.isfinite(signal.values.ravel().view(np.float64).sum()):  # no other sum is
+    """The samples that are finite in every channel."""
+    if np.isfinite(signal.values.ravel().view(np.float64).sum()):  # a finite sum implies finite samples
         return signal
     return signal.filter(np.asarray(np.isfinite(signal.values).all(axis=tuple(range(1, signal.values.ndim)))))
 
 
 _WIDTHS = (64, 4096)
-"""How many periods around a span are looked through first, before everything is."""
+"""How many periods around a span are searched first and second, before everything is."""
 
 
 def widen(inputs: Inputs, node: Sample, spans: Spans, before: int, after: int) -> Spans:
-    """Spans with so many more readings on either side, or all that there are."""
+    """Spans extended by `before` and `after` readings, or by all there are."""
     start = _nearest(node, Spans(spans.groups, spans.start, spans.start), before, inputs, -1)
     stop = _nearest(node, Spans(spans.groups, spans.stop, spans.stop), after, inputs, +1)
     return Spans(spans.groups, start, stop)
 
 
 def _nearest(node: Sample, edges: Spans, count: int, inputs: Inputs, side: int) -> Ints:
-    """The time of the count-th reading before each edge, or just after the count-th one after it."""
+    """The time of the count-th reading before each edge, or the tick after the count-th one after it."""
     if not count:
         return edges.start
     result = np.full(len(edges), side * FOREVER)

@@ -1,6 +1,4 @@
-"""How a signal's rows are computed: filled from all readings, or rerun around changes; for all groups, or for a
-part.
-"""
+"""Computes a signal's rows from all readings, or reruns it around changes, for all groups or some of them."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from viewlet.signal.stored.readings import Keyed, merged
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """How the rows of a result and of its checkpoints change, of how many groups, by how many readings."""
+    """The changes of a result's rows and checkpoints; the numbers of groups and of readings read."""
 
     result: Rows
     checkpoints: Rows | None
@@ -31,7 +29,7 @@ class RowChanges:
 
     @staticmethod
     def together(parts: Sequence[RowChanges]) -> RowChanges:
-        """What parts of the groups come to."""
+        """The combined changes of disjoint sets of groups."""
         checkpoints = [part.checkpoints for part in parts if part.checkpoints is not None]
         return RowChanges(
             Rows.concat([part.result for part in parts]),
@@ -57,7 +55,7 @@ def fill(
 
 
 def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows]) -> RowChanges:
-    """The difference that changed readings make: rows of their keys and times."""
+    """The difference that changed readings cause; `changed` are rows with their keys and times."""
     keyed = Keyed.of(schema.result, changed)
     times = np.concatenate([schema.result.times(rows) for rows in changed])
     stored = Stored(schema, tolerance, keyed.keys, bags)
@@ -71,6 +69,6 @@ def rerun(schema: Schema, tolerance: float, bags: Bags, changed: Sequence[Rows])
 
 
 def rows_of(schema: Schema, keys: Rows, spans: Spans, samples: Ragged, weight: int) -> Rows:
-    """Samples of the groups of spans as rows of the result."""
+    """Samples within spans as rows of the result."""
     series = Series(spans.groups[samples.segments], samples.times, samples.values)
     return schema.result.rows(keys, series, np.full(len(series.times), weight, dtype=np.int64))

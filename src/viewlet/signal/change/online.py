@@ -1,4 +1,4 @@
-"""A pipeline in memory: the same refresh as in a warehouse, on arrays."""
+"""Pipelines in memory: the same refresh as in a warehouse, on arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewlet.signal.samples.series import Series, nothing
 
 
 class Online(Filters):
-    """A pipeline in memory: fed with changes of readings, it tells how its result changes."""
+    """A pipeline in memory, which turns changes of readings into changes of its result."""
 
     def __init__(self, node: Node, tolerance: float = 1e-12) -> None:
         super().__init__(node, tolerance)
@@ -31,7 +31,7 @@ class Online(Filters):
         return self.series.read(spans)
 
     def update(self, changes: Mapping[Source, Changes]) -> Difference:
-        """Takes in changes of readings; what becomes of the result."""
+        """Apply changes of readings; return the change of the result."""
         for source, change in changes.items():
             self.readings[source] = change.applied(self.readings[source])
         groups = np.concatenate([change.groups for change in changes.values()])
@@ -45,7 +45,7 @@ class Online(Filters):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Readings that are deleted or put in; one that is put in where there is one replaces it."""
+    """Deleted and inserted readings; an insertion replaces the reading at its time."""
 
     groups: Ints
     times: Ints
@@ -63,7 +63,7 @@ class Changes:
 
 
 def evaluate_all(node: Node, readings: Mapping[Source, Series]) -> Series:
-    """A pipeline over all readings, from scratch."""
+    """Evaluate a pipeline over all readings, from scratch."""
     online = Online(node)
     online.readings = dict(readings)
     parts = [series.each_group() for series in readings.values()]

@@ -1,9 +1,8 @@
-"""The reach of changes: which samples an operator must read to compute some times, and which times a change below it
-affects.
+"""The reach of changes: which times an operator must read to compute given times, and which a change affects.
 
-For most operators both are fixed distances, so a change costs its surroundings and no more. Some depend on what is
-there: an interpolation without a maximal gap looks for the next readings, however far; an operator with a state reads on
-from its last checkpoint; and a filter with feedback is felt until it has settled, or to the end.
+For most operators both are fixed distances, so a change costs only its surroundings. For some they depend on the data:
+an interpolation without a maximal gap uses the next readings, however far; an operator with a state reads from its last
+checkpoint; and a filter with feedback is affected until it has settled, or to the end.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from viewlet.signal.plan.nodes import (
 from viewlet.signal.samples.ragged import FOREVER, Ints, Spans, later
 
 Widen = Callable[[Sample, Spans, int, int], Spans]
-"""Spans, widened by so many readings that a sampling reads before and after them."""
+"""Extends spans by numbers of readings before and after them."""
 
 
 def needs(node: Node, spans: Spans, widen: Widen) -> Spans:
-    """The times of the signals below that an operator reads to give some times of its own; a scan, without its past."""
+    """The times of its inputs that an operator reads to compute `spans`; for a scan, without its past."""
     match node:
         case Source() | Where() | Select() | Scale() | Modulate() | Combine() | Iir() | Feedback():
             return spans
@@ -73,7 +72,7 @@ def needs(node: Node, spans: Spans, widen: Widen) -> Spans:
 
 
 def reach(node: Node, changed: Spans, widen: Widen, tolerance: float, patience: int = 1) -> Spans:
-    """The times of an operator's own that a change of some times below can change.
+    """The times of its result that a change of its inputs within spans can affect.
 
     `patience`: how many times as long as an impulse takes to fade a filter reruns.
     """
@@ -108,21 +107,21 @@ def reach(node: Node, changed: Spans, widen: Widen, tolerance: float, patience: 
 
 
 def needs_from(node: Scan, spans: Spans, past: Ints) -> Spans:
-    """The times below that an operator with a state reads, if its states hold all up to some times."""
+    """The times of its input that an operator with a state reads, given the times of its states."""
     if not isinstance(node, Running):
         return Spans(spans.groups, later(past, 1), spans.stop)
-    window = later(past, -(node.size - 1) * grid_of(node.of).period)  # what leaves it is read again
+    window = later(past, -(node.size - 1) * grid_of(node.of).period)  # samples that leave the window are read again
     fresh = spans.moved(-_chain(node) * grid_of(node.of).period, 0)
     return Spans(spans.groups, np.maximum(window, fresh.start), spans.stop)
 
 
 def _chain(node: Running) -> int:
-    """From the first sample of a window that is computed from scratch to the last one that goes on from it."""
+    """The samples from the start of a window computed from scratch to the end of the last one of its chain."""
     return node.size - 1 + (node.renewal - 1) * node.hop
 
 
 def propagate(node: Node, changed: Spans, step: Callable[[Node, Spans], Spans]) -> dict[Node, Spans]:
-    """Spans of changed readings, carried up operator by operator."""
+    """Propagate spans of changed readings up the pipeline, operator by operator."""
     found: dict[Node, Spans] = {}
     for one in in_order(node):
         below = [found[child] for child in children(one)]
@@ -139,12 +138,12 @@ def fades(node: Node, tolerance: float) -> bool:
 
 
 class _DependsOnReadings(Exception):
-    """How far a change reaches cannot be told from the pipeline alone."""
+    """The reach of a change depends on the readings."""
 
 
 @lru_cache(maxsize=256)
 def distance(node: Node, tolerance: float, patience: int = 1) -> int:
-    """How far apart changes must be to be felt apart; FOREVER if that depends on readings."""
+    """How far apart changes must be for their reaches to be disjoint; FOREVER if that depends on readings."""
 
     def undecided(*_: object) -> Spans:
         raise _DependsOnReadings
@@ -158,9 +157,9 @@ def distance(node: Node, tolerance: float, patience: int = 1) -> int:
 
 
 def is_bounded(node: Node) -> bool:
-    """Whether it can be told without computing anything which readings a sample depends on, but for filters' pasts.
+    """Whether the readings that a sample depends on are known without evaluation, apart from filters' pasts.
 
-    An interpolation without a maximal gap asks for so many samples, however far they are: readings can be counted.
+    An interpolation without a maximal gap needs a number of samples, however far; only readings can be counted.
     """
     sampled = (one for one in in_order(node) if isinstance(one, Sample))
     return all(one.policy.max_gap is not None or isinstance(one.of, Source) for one in sampled)
@@ -168,7 +167,7 @@ def is_bounded(node: Node) -> bool:
 
 @lru_cache(maxsize=256)
 def lookbacks(node: Node, tolerance: float) -> Mapping[Scan, int]:
-    """How many samples before the last one each scan begins anew when a reading comes: there its state is wanted."""
+    """How many samples before the last one each scan restarts when a new reading arrives: its state is needed there."""
     reached = propagate(node, _instant(), lambda at, spans: reach(at, spans, _nearby, tolerance))
     wanted = {node: reached[node]}
     found: dict[Scan, int] = {}
@@ -188,5 +187,5 @@ def _instant() -> Spans:
 
 
 def _nearby(node: Sample, spans: Spans, before: int, after: int) -> Spans:
-    """Where the next readings are, if they come about as often as samples."""
+    """An estimate of spans extended by readings, if these are about as frequent as samples."""
     return spans.moved(-before * node.period, after * node.period)

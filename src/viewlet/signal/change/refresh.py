@@ -1,8 +1,8 @@
-"""What a change of readings means for a pipeline's result: the true difference, and nothing else.
+"""Refreshing a pipeline after changes of readings: computes the exact difference of its result.
 
-New, late, corrected and deleted readings are one case: times of a group at which something changed. These times are
-carried up the pipeline to those of the result that they can reach; there the result is evaluated anew and compared with
-what is kept. Checkpoints that a change reaches are forgotten first, so filters run again from the last one before it.
+New, late, corrected and deleted readings are one case: times of a group at which something changed. These are
+propagated up the pipeline to the times of the result that they can affect; there the result is recomputed and compared
+with the stored one. Checkpoints that a change affects are dropped first, so filters resume from the last one before it.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ LAST = 8
 
 
 class KeptResult(Inputs, Protocol):
-    """Inputs as they are after a change, and what is kept of the result before it."""
+    """Inputs after a change, and the stored result before it."""
 
     def forget(self, node: Scan, spans: Spans) -> None:
-        """Drops checkpoints whose states hold readings within spans."""
+        """Drop checkpoints within spans."""
         ...
 
     def result(self, spans: Spans) -> Ragged:
-        """The result as it was, within spans."""
+        """The result before the change, within spans."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Samples that go and samples that come, of the groups of spans."""
+    """Deleted and inserted samples, within spans."""
 
     spans: Spans
     gone: Ragged
@@ -49,7 +49,7 @@ class Difference:
 
 
 def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: float) -> Difference:
-    """How the result changes after readings of some groups changed at some times."""
+    """The change of the result after readings changed at these times of these groups."""
     for until, patience in ((tolerance, 1), *((tolerance, more) for more in PATIENCE), (0.0, 1)):
         changed = together(groups, times, distance(node, until, patience))
         reached = _reach(node, changed, kept, until, patience)
@@ -61,7 +61,7 @@ def refresh(node: Node, groups: Ints, times: Ints, kept: KeptResult, tolerance: 
 
 
 def together(groups: Ints, times: Ints, distance: int) -> Spans:
-    """Times of changes as spans: those of a group that are near each other are one."""
+    """Times of changes as spans; those of a group within `distance` of each other become one."""
     order = np.lexsort((times, groups))
     groups, times = groups[order], times[order]
     new = np.ones(len(times), dtype=np.bool_)
@@ -92,7 +92,7 @@ def _has_faded(old: Ragged, new: Ragged, changed: Spans, reached: Spans, kept: K
 
 
 def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float, patience: int = 1) -> Spans:
-    """The times of the result that changes reach; checkpoints on the way are forgotten."""
+    """The times of the result that changes affect; drops checkpoints on the way."""
 
     def step(at: Node, spans: Spans) -> Spans:
         reached = reach(at, spans, partial(widen, kept), tolerance, patience)
@@ -104,10 +104,10 @@ def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float, patie
 
 
 def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
-    """Which samples are the same before and after: at the same time, and equal within the tolerance.
+    """Masks of the samples that are the same before and after: at the same time, equal within the tolerance.
 
-    It is a fraction of the sample itself, not of greater ones around it: if these went later, a change that they had
-    hidden would be missing.
+    The tolerance is relative to the sample itself, not to greater ones around it: if those went later, a change that
+    they had hidden would be missing.
     """
     at, to = common(old, new)
     before, after = old.values[at], new.values[to]
@@ -118,5 +118,5 @@ def unchanged(old: Ragged, new: Ragged, tolerance: float) -> tuple[Mask, Mask]:
 
 
 def _size(values: Values) -> Values:
-    """The greatest entry of each sample, without its sign."""
+    """The greatest absolute value of each sample."""
     return np.abs(values).max(axis=tuple(range(1, values.ndim)), initial=0.0)

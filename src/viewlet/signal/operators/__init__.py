@@ -1,1 +1,1 @@
-"""What operators compute, for all groups at once."""
+"""The computations of operators, for all groups at once."""

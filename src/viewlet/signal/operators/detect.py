@@ -1,4 +1,4 @@
-"""Events in uniform signals: peaks, and crossings of a level. Where a sample that matters is missing, there is none."""
+"""Events in uniform signals: peaks and level crossings. If a sample that matters is missing, there is no event."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """FIR filters over all groups at once: y[n] = Σ taps[i] · x[n + ahead − i].
 
-Runs are convolved by length classes. Where taps or runs are short, all runs of a class are one convolution, with zeros
-between them; where both are long, each run is a row of a block: SciPy convolves all rows by overlap-add, and very long
-rows go through overlap-save, whose blocks stay in the caches. A run's rounding thus never depends on what another group
-measures.
+Runs are convolved by length classes. If taps or runs are short, all runs of a class are one convolution, with zeros
+between them. If both are long, each run is a row of a block: SciPy convolves the rows by overlap-add, and very long
+rows use overlap-save, whose blocks stay in the caches. So the rounding of a run never depends on the values of other
+groups.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from viewlet.signal.samples.ragged import Ints, Ragged, Values, spread
 from viewlet.signal.samples.uniform_runs import Runs, dense, runs_of
 
 DIRECT = 128
-"""Up to so many products for a sample, adding them up is faster than transforms."""
+"""Up to this many products per sample, direct convolution is faster than transforms."""
 LONG = 1 << 14
-"""Rows of so many samples are worth a call for each."""
+"""The length from which on each row gets a call of its own."""
 BATCH = 1 << 17
-"""Numbers that are transformed at once."""
+"""How many numbers are transformed at once."""
 
 
 def filter_fir(node: Fir, signal: Ragged) -> Ragged:
-    """The filtered signal, at the times of the samples that are there."""
+    """The filtered signal, at the times of its samples."""
     taps = np.asarray(node.taps)
     runs = runs_of(signal, grid_of(node.of), 1 if node.missing == "restart" else len(taps))
     result = np.empty(signal.values.shape, dtype=np.result_type(signal.values.dtype, taps.dtype))
@@ -41,14 +41,14 @@ def filter_fir(node: Fir, signal: Ragged) -> Ragged:
 
 
 def _length_classes(spans: Ints) -> Iterator[Ints]:
-    """Runs of about the same length: between two powers of two."""
+    """The runs of each length class: between two powers of two."""
     classes = np.frexp(spans)[1] if len(spans) else spans
     for one in np.flatnonzero(np.bincount(classes)):
         yield np.flatnonzero(classes == one)
 
 
 def _some(signal: Ragged, runs: Runs, which: Ints, at: Ints) -> tuple[Ragged, Runs]:
-    """Some of the runs, each a segment."""
+    """Some of the runs, each as a segment."""
     begin = np.append(0, np.cumsum(runs.counts[which]))
     index = None if runs.index is None else runs.index[at]
     own = Runs(np.arange(len(which)), begin, runs.first[which], runs.spans[which], index)
@@ -56,7 +56,7 @@ def _some(signal: Ragged, runs: Runs, which: Ints, at: Ints) -> tuple[Ragged, Ru
 
 
 def _filter_class(signal: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
-    felt = taps[: int(runs.spans.max()) + ahead]  # y[n] of runs that short has no use for more
+    felt = taps[: int(runs.spans.max()) + ahead]  # shorter runs never use the other taps
     return (_direct if len(felt) <= DIRECT else _by_rows)(signal, runs, felt, ahead)
 
 
@@ -78,7 +78,7 @@ def _by_rows(signal: Ragged, runs: Runs, taps: Values, ahead: int) -> Values:
 
 
 def _convolved(block: Values, taps: Values, ahead: int) -> Values:
-    """Each row and channel convolved, `ahead` samples on: as long as it was."""
+    """Convolve each row and channel, shifted by `ahead` samples, keeping the length."""
     rows, longest, channels = block.shape
     if longest < LONG:
         return scipy_signal.oaconvolve(block, taps[None, :, None], axes=1)[:, ahead : ahead + longest]
@@ -89,7 +89,7 @@ def _convolved(block: Values, taps: Values, ahead: int) -> Values:
 
 
 def _overlap_save(x: Values, taps: Values, ahead: int, result: Values) -> None:
-    """Circular convolutions of overlapping blocks, each without its first samples, which it spoils."""
+    """Circular convolutions of overlapping blocks, each without its first samples, which wrap around."""
     spoilt, size = len(taps) - 1, 1 << (8 * len(taps) - 1).bit_length()
     step, at_once = size - spoilt, max(1, BATCH // size)
     for begin in range(0, len(x), at_once * step):
@@ -104,7 +104,7 @@ def _overlap_save(x: Values, taps: Values, ahead: int, result: Values) -> None:
 
 
 def _zero_padded(x: Values, start: int, length: int) -> Values:
-    """x[start : start + length], with zeros where there is nothing."""
+    """x[start : start + length], padded with zeros."""
     before, after = max(-start, 0), max(start + length - len(x), 0)
     piece = x[max(start, 0) : start + length]
     return np.pad(piece, (before, after)) if before or after else piece

@@ -1,7 +1,7 @@
-"""Uniform signals from readings at any time: readings on the grid are kept, others interpolated.
+"""Samples readings at arbitrary times on a uniform grid: readings on the grid are kept, others interpolated.
 
-Between two readings that follow each other, so close that the policy bridges them, there is a value for each beat. It
-depends on a few readings before and after; where there are not as many, or one of them is too far, there is none.
+Between two consecutive readings that are close enough for the policy there is a value at each grid time. It depends on
+a few readings before and after; if there are not enough, or one is too far, there is no value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from viewlet.signal.plan.nodes import Policy, Sample
 from viewlet.signal.samples.ragged import FOREVER, Ints, Mask, Ragged, Spans, Values, spread
 
 AT_ONCE = 1 << 15
-"""Times that are compared at once."""
+"""How many times are compared at once."""
 
 
 def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
@@ -29,7 +29,7 @@ def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
         last[:-1] = np.where(_bridged(node.policy, readings, segments), readings.times[1:], -FOREVER)
     start = np.maximum(readings.times, np.repeat(spans.start, readings.lengths))
     stop = np.minimum(np.maximum(last, readings.times + 1), np.repeat(spans.stop, readings.lengths))
-    first = -((node.offset - start) // node.period)  # the first beat at or after the reading
+    first = -((node.offset - start) // node.period)  # the first grid index at or after the reading
     counts = np.maximum(-((node.offset - stop) // node.period) - first, 0)
     times = spread(first, counts) * node.period + node.offset
     at = np.repeat(np.arange(len(counts)), counts)
@@ -37,7 +37,7 @@ def sample(node: Sample, readings: Ragged, spans: Spans) -> Ragged:
 
 
 def _values(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values:
-    """The value at each time, which is that of the reading at a position, or after it."""
+    """The value at each time, at or after the reading at position `at`."""
     values = readings.values[at]
     if policy.kind == "held":
         return values[:, :-1]
@@ -53,14 +53,14 @@ def _values(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values:
 
 
 def _slopes(readings: Ragged) -> Values:
-    """How much the signal rises for a tick, from each reading to the next."""
+    """The slope per tick from each reading to the next."""
     slopes = np.zeros_like(readings.values)
     slopes[:-1] = np.diff(readings.values, axis=0) / np.maximum(np.diff(readings.times), 1)[:, None]
     return slopes
 
 
 def _on_beat(node: Sample, readings: Ragged) -> Ragged:
-    """The readings on the beat; where all of them are, that is seen without dividing."""
+    """The readings on the grid; regular readings are recognized without dividing."""
     starts = readings.offsets[:-1][readings.lengths > 0]
     is_first = not ((readings.times[starts] - node.offset) % node.period).any()
     if is_first and _is_regular(readings.times, starts, node.period):
@@ -69,7 +69,7 @@ def _on_beat(node: Sample, readings: Ragged) -> Ragged:
 
 
 def _is_regular(times: Ints, starts: Ints, period: int) -> bool:
-    """Whether the times of each segment are a period apart; looked at in pieces that stay in the caches."""
+    """Whether the times of each segment are a period apart; compared in pieces that fit the caches."""
     regular = sum(
         np.count_nonzero(np.diff(times[at : at + AT_ONCE + 1]) == period) for at in range(0, len(times), AT_ONCE)
     )
@@ -78,7 +78,7 @@ def _is_regular(times: Ints, starts: Ints, period: int) -> bool:
 
 
 def _bridged(policy: Policy, readings: Ragged, segments: Ints) -> Mask:
-    """Whether there is something between a reading and the next one."""
+    """Whether the policy interpolates between each reading and the next."""
     near = np.diff(segments) == 0
     if policy.max_gap is not None:
         near &= np.diff(readings.times) <= policy.max_gap
@@ -93,12 +93,12 @@ def _bridged(policy: Policy, readings: Ragged, segments: Ints) -> Mask:
 
 
 def _estimate(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values:
-    """The values at some times, each right after the reading `at` a position."""
+    """The values at times, each between the reading at position `at` and the next."""
     if policy.kind == "constant":
         return np.full((len(at), *readings.values.shape[1:]), policy.value)
     around = [at + i for i in range(1 - policy.before, policy.after + 1)]
     known = [readings.values[places] for places in around]
-    since = [(readings.times[places] - times).astype(np.float64) for places in around]  # as seen from what is asked for
+    since = [(readings.times[places] - times).astype(np.float64) for places in around]  # relative to the wanted time
     if policy.kind != "user":
         return ESTIMATES[policy.kind](since, known)
     assert policy.function is not None
@@ -108,7 +108,7 @@ def _estimate(policy: Policy, readings: Ragged, at: Ints, times: Ints) -> Values
 
 
 def _lagrange(since: list[Values], known: list[Values]) -> Values:
-    """The polynomial through all points, where the time is 0."""
+    """The value at time 0 of the polynomial through all points."""
     result = np.zeros_like(known[0])
     for i, values in enumerate(known):
         weight = np.ones(len(values))
@@ -128,4 +128,4 @@ ESTIMATES: dict[str, Callable[[list[Values], list[Values]], Values]] = {
     "quadratic": _lagrange,
     "cubic": _lagrange,
 }
-"""From the times of readings, seen from the one that is asked for, and their values."""
+"""Functions of the times of readings, relative to the time to interpolate, and of their values."""

@@ -1,4 +1,4 @@
-"""Arrays laid back on the time axis: the last number of each at its own time, overlapping numbers combined."""
+"""Overlap-add: places arrays on the time axis, the last number of each at its own time, and merges overlaps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from viewlet.signal.plan.nodes import OverlapAdd
 from viewlet.signal.samples.ragged import Ints, Ragged, Values, spread
 
 MERGES = {"sum": (np.add, 0.0), "mean": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
-"""How two numbers become one, and where to begin."""
+"""The function that merges two numbers, and its neutral element."""
 
 
 def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
-    """Arrays that touch or overlap form a stretch, whose samples lie one after the other in one array."""
+    """Merge arrays; those that touch or overlap form a contiguous piece of the result."""
     pieces = _by_time(arrays.values, node.width)
     width, ends = pieces.shape[2], arrays.times // node.period
     segments = arrays.segments
@@ -34,7 +34,7 @@ def overlap_add(node: OverlapAdd, arrays: Ragged) -> Ragged:
 
 
 def _by_time(values: Values, width: int | None) -> Values:
-    """Arrays with a number for each time; where `width` numbers belong to a time, each of these is a channel."""
+    """Arrays with one number for each time; if `width` numbers belong to a time, each becomes a channel."""
     if width is None:
         return values
     count, channels, numbers = values.shape
@@ -56,7 +56,7 @@ def _merged(how: str | Function, values: Values, places: Ints, size: int) -> Val
 
 
 def _by_function(how: Function, values: Values, places: Ints, size: int) -> Values:
-    """A function of rows: the numbers that meet at each place, and NaN where there are fewer than elsewhere."""
+    """Merge by a user function of rows: the numbers that overlap at each place, padded with NaN."""
     order = np.argsort(places, kind="stable")
     counts = np.bincount(places, minlength=size)
     table = np.full((size, int(counts.max(initial=1))), np.nan, dtype=values.dtype)

@@ -1,4 +1,4 @@
-"""Operators that read one time only: of one signal, or of two at the same time."""
+"""Pointwise operators, of one signal or of two at equal times."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def modulate(node: Modulate, signal: Ragged) -> Ragged:
 
 
 def at_times(wave: Wave, times: Ints) -> Values:
-    """A continuous signal at some times."""
+    """Sample a continuous signal."""
     if wave.function is not None:
         return np.asarray(wave.function(times), dtype=np.float64)
     return wave.amplitude * np.cos(2 * np.pi * (times % wave.period) / wave.period + wave.phase)
 
 
 def combine(node: Combine, left: Ragged, right: Ragged) -> Ragged:
-    """Both at the times that both have."""
+    """Combine samples at the times that both have."""
     grid = kind_of(node.left).grid
     period = 1 if grid is None else grid.period
     if np.array_equal(left.offsets, right.offsets) and np.array_equal(left.times, right.times):
@@ -72,7 +72,7 @@ def combine(node: Combine, left: Ragged, right: Ragged) -> Ragged:
 
 
 def common(left: Ragged, right: Ragged, period: int = 1) -> tuple[Ints, Ints]:
-    """Where both have the same segment and time, if all times are whole periods apart."""
+    """The positions of equal segments and times in both; all times are multiples of the period apart."""
     base, size = _places(left, right, period)
     at, to = (np.repeat(base, one.lengths) + one.times // period for one in (left, right))
     if size > 4 * (len(at) + len(to)):
@@ -88,7 +88,7 @@ def common(left: Ragged, right: Ragged, period: int = 1) -> tuple[Ints, Ints]:
 
 
 def _places(left: Ragged, right: Ragged, period: int) -> tuple[Ints, int]:
-    """What to add to the indexes of each segment, so that those of all segments are different; and how many there are."""
+    """Offsets that make the indexes of all segments distinct, and the number of indexes."""
     first, last = np.full(len(left), FOREVER), np.full(len(left), -FOREVER)
     for one in (left, right):
         there = np.flatnonzero(one.lengths)

@@ -1,7 +1,7 @@
-"""Windows that a user's operator updates: all groups, and all stretches between renewals, advance together.
+"""Windows that a user-defined operator updates: all chains of windows, of all groups, advance together.
 
-A chain begins with a window that is computed from scratch, the first after a gap or one that is due for renewal, or goes
-on from a checkpoint. Where chains begin depends on the samples alone, so any cut into epochs gives the same to the bit.
+A chain starts with a window computed from scratch (the first after a gap, or one due for renewal) or resumes from a
+checkpoint. Where chains start depends only on the samples, so the result is the same to the bit however epochs are cut.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Values
 
 
 def run_windows(node: Running, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
-    """What the windows after some states give, and the state from which those that come next go on."""
+    """The results of the windows after given states, and the states from which later windows resume."""
     frames = cut(node, signal.flat)
     states = empty(node.state, len(frames.places), frames.values.shape[1])
     known = resume.at[frames.segments]
@@ -35,7 +35,7 @@ def run_windows(node: Running, signal: Ragged, resume: States, lookback: int) ->
 
 
 def _levels(is_new: Mask, is_chained: Mask, goes_on: Ints) -> Iterator[tuple[Ints, Mask]]:
-    """The first windows of all chains, then the second ones, and so on; and which are computed from scratch."""
+    """The first windows of all chains, then the second ones, and so on, with masks of those computed from scratch."""
     at = np.flatnonzero(is_new)
     begins = ~is_chained
     begins[goes_on] = True
@@ -47,7 +47,7 @@ def _levels(is_new: Mask, is_chained: Mask, goes_on: Ints) -> Iterator[tuple[Int
 
 
 def _advance(node: Running, frames: Frames, states: Values, scratch: Ints, updated: Ints) -> None:
-    """The states of some windows, from scratch or from those before them."""
+    """Compute the states of windows, from scratch or from the preceding window."""
     for channel in range(states.shape[1]):
         values = frames.values[:, channel]
         if len(scratch):
@@ -64,7 +64,7 @@ def _window(node: Running, frames: Frames, values: Values, which: Ints) -> Value
 
 
 def _results(node: Running, states: Values) -> Values:
-    """What windows give, from their states."""
+    """The results of windows, from their states."""
     if not hasattr(node.operator.code, "result"):
         return states
     values = empty(node.result, len(states), states.shape[1])
@@ -74,7 +74,7 @@ def _results(node: Running, states: Values) -> Values:
 
 
 def _as_samples(results: Values, signal: Ragged) -> Values:
-    """Results of each number as samples that are arrays, where those of the signal are."""
+    """Results for each number combined into samples that are arrays, if those of the signal are."""
     if signal.values.ndim == 2:
         return results
     channels, width = signal.values.shape[1:]
@@ -95,5 +95,5 @@ def _recorded(node: Running, frames: Frames, states: Values, at: Ints, lookback:
 
 
 def _as_states(node: Running, flat: Values, states: Values) -> Values:
-    """What a checkpoint keeps, in the form of states."""
+    """Stored states converted to the dtype and shape of states."""
     return np.ascontiguousarray(flat).view(states.dtype).reshape(len(flat), *states.shape[1:])

@@ -1,8 +1,8 @@
-"""Filters with feedback: each run is filtered piece by piece, with a state after each piece.
+"""Filters with feedback: runs are filtered in pieces, with a state after each piece.
 
 A state is the filter's memory after a sample: the `zi` of SciPy's sections, or the last inputs and outputs. States at
-indexes that the spacing divides, and at the end, are checkpoints: a run that goes on, or is run again because of a
-late reading, starts from the last one before. SciPy filters sample by sample, so the result is the same to the bit.
+multiples of the spacing, and near the end, are checkpoints: a run that continues, or is repeated because of a late
+reading, starts from the last one before. SciPy filters sample by sample, so the result is the same to the bit.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from viewlet.signal.samples.uniform_runs import Dense, Runs, dense, indexes, run
 Filter: TypeAlias = Iir | Feedback
 
 NEGLIGIBLE = 1e-15
-"""A filter whose answer to an impulse has faded to this is at rest: it need not be run through a longer gap."""
+"""The relative impulse response below which a filter counts as settled, so that longer gaps need not be filtered."""
 CLOSEST, SHARE = 4096, 64
-"""Checkpoints are that many samples apart at least, and as many as they have numbers that many times."""
+"""The least distance of checkpoints in samples: in general, and for each number of their states."""
 LONGEST = 1 << 20
-"""A filter that has not faded after so many samples counts as one that never does."""
+"""A filter that has not settled after this many samples counts as one that never does."""
 
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """For each segment a state, and the time of the last sample that went into it; −FOREVER where there is none."""
+    """A state for each segment, and the time of its last sample; −FOREVER for no state."""
 
     at: Ints
     states: Values
@@ -44,7 +44,7 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """States that were passed on the way: of which segment, after which time."""
+    """States recorded during a run, with their segments and times."""
 
     segments: Ints
     at: Ints
@@ -52,7 +52,7 @@ class Recorded:
 
 
 def state_size(node: Scan) -> int:
-    """How many doubles a state has."""
+    """The number of doubles in a state."""
     kind = kind_of(node)
     numbers = len(kind.channels) * (kind.width or 1) * (2 if kind.is_complex else 1)
     match node:
@@ -66,12 +66,12 @@ def state_size(node: Scan) -> int:
 
 
 def spacing(node: Filter) -> int:
-    """The samples from one checkpoint to the next: so many that checkpoints take a small part of what readings take."""
+    """The distance of checkpoints in samples: large enough that they take little space compared to readings."""
     return max(CLOSEST, SHARE * state_size(node))
 
 
 def is_due(node: Scan, times: Ints) -> Mask:
-    """Whether a checkpoint at a time stays when there are later ones; running windows are renewed instead."""
+    """Whether a checkpoint is kept after later ones; for running windows it is not, as these are renewed."""
     if isinstance(node, Running):
         return np.zeros(len(times), dtype=np.bool_)
     return (indexes(times, grid_of(node)) + 1) % spacing(node) == 0
@@ -79,7 +79,7 @@ def is_due(node: Scan, times: Ints) -> Mask:
 
 @lru_cache(maxsize=256)
 def settling(sections: tuple[tuple[float, ...], ...], tolerance: float) -> int | None:
-    """After how many samples the answer to an impulse stays below a part of its peak; None if that is never seen."""
+    """After how many samples the impulse response, relative to its peak, stays below the tolerance; None if unknown."""
     if tolerance <= 0:
         return None
     length = 256
@@ -95,9 +95,9 @@ def settling(sections: tuple[tuple[float, ...], ...], tolerance: float) -> int |
 
 
 def scan(node: Filter, signal: Ragged, resume: States, lookback: int) -> tuple[Ragged, Recorded]:
-    """The filtered signal, from states before it, and the states at its checkpoints.
+    """The filtered signal, resumed from states, and its checkpoints.
 
-    Those are at the spacing, and one that is about `lookback` samples before the end: what comes next starts there.
+    Checkpoints are at the spacing, and about `lookback` samples before the end, where the next update starts.
     """
     grid = grid_of(node.of)
     runs, states = _continue(node, signal, grid, resume)
@@ -109,13 +109,13 @@ def scan(node: Filter, signal: Ragged, resume: States, lookback: int) -> tuple[R
 
 
 def before_end(ends: Ints, lookback: int) -> Ints:
-    """The index before which the last checkpoint of what has some ends is: not a new one for all that comes."""
+    """The indexes just after the last checkpoints, given the ends; rounded, so that not every sample moves them."""
     step = max(1, lookback // 4)
     return (ends - lookback) // step * step
 
 
 def _continue(node: Filter, signal: Ragged, grid: Grid, resume: States) -> tuple[Runs, Values]:
-    """The runs, and the state in which each begins; one that continues begins right after its checkpoint."""
+    """The runs and their initial states; a run that resumes starts right after its checkpoint."""
     reach = _longest_gap(node)
     runs = runs_of(signal, grid, reach)
     known = indexes(resume.at, grid)[runs.segments]
@@ -128,7 +128,7 @@ def _continue(node: Filter, signal: Ragged, grid: Grid, resume: States) -> tuple
 
 
 def _longest_gap(node: Filter) -> int:
-    """The distance of two samples of one run."""
+    """The greatest distance of consecutive samples in a run."""
     if isinstance(node, Feedback):
         return node.through + 1
     if node.missing == "restart":
@@ -141,7 +141,7 @@ def _longest_gap(node: Filter) -> int:
 def _pieces(
     node: Filter, laid: Dense, runs: Runs, states: Values, filtered: Values, last: Ints
 ) -> Iterator[tuple[Ints, Ints, Values]]:
-    """Filters piece after piece of all runs together; which runs, up to which index, and the states after it."""
+    """Filter all runs together, piece by piece; yield the runs, their indexes reached, and the states there."""
     at, end, step = runs.first.copy(), runs.first + runs.spans, spacing(node)
     while len(which := np.flatnonzero(at < end)):
         stop = np.minimum(end[which], (at[which] // step + 1) * step)
@@ -155,14 +155,14 @@ def _pieces(
 def _at_checkpoints(
     node: Filter, grid: Grid, runs: Runs, laid: Dense, passed: list[tuple[Ints, Ints, Values]], last: Ints
 ) -> Recorded:
-    """The states at the spacing, and the last ones of segments."""
+    """The states to record: those at the spacing, and the last ones of segments."""
     if not passed:
         return Recorded(*(np.zeros(0, dtype=np.int64),) * 2, np.zeros((0, state_size(node))))
     which, end, states = (np.concatenate(parts) for parts in zip(*passed, strict=True))
     ends_segment = np.ones(len(runs), dtype=np.bool_)
     ends_segment[:-1] = np.diff(runs.segments) != 0
     is_kept = (end % spacing(node) == 0) | ((end == last[which]) & ends_segment[which])
-    if isinstance(node, Feedback):  # it counts missing samples from its last one, which a checkpoint must not hide
+    if isinstance(node, Feedback):  # a checkpoint must be at a sample, from which missing ones are counted
         is_kept &= laid.has_sample(laid.starts[which] + end - 1 - runs.first[which])
     kept = np.flatnonzero(is_kept)
     at = grid.offset + (end[kept] - 1) * grid.period
@@ -170,7 +170,7 @@ def _at_checkpoints(
 
 
 def _filter(node: Filter, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values) -> Values:
-    """Filters pieces of different lengths; the states after them."""
+    """Filter pieces of different lengths; return the states after them."""
     match node:
         case Iir(sections=sections):
             return _by_binary_lengths(np.array(sections), values, filtered, starts, lengths, states)
@@ -181,7 +181,7 @@ def _filter(node: Filter, values: Values, filtered: Values, starts: Ints, length
 def _by_binary_lengths(
     sections: Values, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values
 ) -> Values:
-    """A piece of 13 samples as pieces of 8, 4 and 1: those of equal length, of all groups, are one call of SciPy."""
+    """Filter a piece of 13 samples as pieces of 8, 4 and 1; SciPy filters all pieces of one length in one call."""
     at, states = starts.copy(), states.copy()
     for bit in reversed(range(int(lengths.max(initial=0)).bit_length())):
         which = np.flatnonzero(lengths >> bit & 1)
@@ -195,7 +195,7 @@ def _by_binary_lengths(
 
 
 def _as_zi(states: Values, sections: int, values: Values) -> Values:
-    """States as SciPy has them: (sections, pieces, 2, channels)."""
+    """States in SciPy's shape: (sections, pieces, 2, channels)."""
     channels = values.shape[1]
     return np.ascontiguousarray(states).view(values.dtype).reshape(-1, sections, 2, channels).transpose(1, 0, 2, 3)
 
@@ -208,7 +208,7 @@ def _from_zi(zi: Values) -> Values:
 def _sample_by_sample(
     node: Feedback, values: Values, filtered: Values, starts: Ints, lengths: Ints, states: Values
 ) -> Values:
-    """All pieces move on by a sample at a time; a row for each channel of each piece."""
+    """Advance all pieces together, sample by sample; the function gets a row for each channel of each piece."""
     channels = values.shape[1]
     memory = np.ascontiguousarray(states).view(values.dtype).reshape(len(starts), channels, -1)
     forward, backward = memory[:, :, : node.forward].copy(), memory[:, :, node.forward :].copy()

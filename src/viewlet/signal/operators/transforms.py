@@ -1,4 +1,4 @@
-"""Operators inside windows: a row for each window, or for each channel of it, all rows at once."""
+"""Operators within windows, on all rows at once: a row for each window, or for each of its channels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STATISTICS: dict[str, Callable[[Values], Values]] = {
 
 
 def take_step(step: Step, windows: Values) -> Values:
-    """Windows after a step; their axes are window, channel, sample, and the last is gone once they are reduced."""
+    """Apply a step to windows; their axes are window, channel, sample. Reducing removes the last."""
     match step:
         case Taper(weights):
             return windows * np.array(weights)
@@ -73,7 +73,7 @@ def _apply(step: Apply, windows: Values) -> Values:
 
 
 def as_channels(function: Function, form: Form, *given: Values) -> Values:
-    """What a user's function gives for some rows, as channels of its form."""
+    """The results of a user function for rows, validated, as channels."""
     found = function(*given)
     shape = (len(given[0]),) if form.width is None else (len(given[0]), form.width)
     channels = [np.asarray(part) for part in (found if isinstance(found, tuple) else (found,))]

@@ -1,7 +1,7 @@
-"""Hopping windows over all groups at once: frames are cut from the runs and taken through the steps in batches.
+"""Hopping windows over all groups at once: frames are cut from runs and processed in batches.
 
-Window j has the samples of indexes j·hop to j·hop + size − 1, whatever the first reading of its group: so a late reading
-moves no other window than those that it is in.
+Window j has the samples of indexes j·hop to j·hop + size − 1, regardless of the first reading of its group, so a late
+reading affects only the windows that contain it.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Values, spread
 from viewlet.signal.samples.uniform_runs import Dense, dense, interpolated, runs_of
 
 BATCH = 1 << 17
-"""Numbers that are taken through the steps at once: enough to make calls cheap, few enough to stay in the caches."""
+"""How many numbers are processed at once: enough to amortize calls, few enough to fit the caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Windows as places in an array of values, and the segment and time of each."""
+    """Windows as positions in an array of values, with the segment and time of each."""
 
     values: Values
     places: Ints
-    """Where each window begins."""
+    """The start of each window."""
     segments: Ints
     times: Ints
     numbers: Ints
-    """The j of each."""
+    """The number j of each window."""
     is_next: Mask
-    """Whether a window is the one right after the window before it."""
+    """Whether each window's number follows that of the window before it."""
 
 
 def window(node: Windows, signal: Ragged) -> Ragged:
-    """Each window after its steps."""
+    """The windows after their steps, as samples."""
     frames, kind, width = cut(node, signal.flat), kind_of(node), kind_of(node.of).width
     values, done = empty(Form(kind.width, kind.is_complex), len(frames.places), len(kind.channels)), 0
     for batch in _batches(frames, node.size):
@@ -51,7 +51,7 @@ def window(node: Windows, signal: Ragged) -> Ragged:
 
 
 def _by_number(batch: Values, width: int | None) -> Values:
-    """Windows of arrays as windows of numbers: `width` times as many, in the order of the numbers."""
+    """Windows of arrays as windows of numbers: `width` times as many, in the order of numbers."""
     if width is None:
         return batch
     count, numbers, size = batch.shape
@@ -60,7 +60,7 @@ def _by_number(batch: Values, width: int | None) -> Values:
 
 
 def _by_window(rows: Values, width: int | None) -> Values:
-    """What became of windows of numbers, as samples that are arrays: the numbers of one place beside each other."""
+    """The results of windows of numbers as samples that are arrays, with the numbers of one place adjacent."""
     if width is None:
         return rows
     each = np.moveaxis(rows.reshape(len(rows) // width, width, *rows.shape[1:]), 1, -1)
@@ -68,9 +68,9 @@ def _by_window(rows: Values, width: int | None) -> Values:
 
 
 def cut(node: Windows | Running, signal: Ragged) -> Frames:
-    """The windows that there are: those without missing samples, or those that some policy completes."""
+    """All windows without missing samples, or with these filled in by the policy."""
     gaps, grid = node.gaps, grid_of(node.of)
-    pad = node.size - 1 if gaps == "zero" else 0  # a window may begin before its run, and end after it
+    pad = node.size - 1 if gaps == "zero" else 0  # windows may start before a run and end after it
     runs = runs_of(signal, grid, 1 if gaps == "invalid" else node.size - 1)
     laid = dense(signal, runs, pad)
     first = -((pad - runs.first) // node.hop)  # the least j with j·hop ≥ first − pad
@@ -87,7 +87,7 @@ def cut(node: Windows | Running, signal: Ragged) -> Frames:
 
 
 def _between_samples(frames: Frames, laid: Dense, size: int) -> Frames:
-    """The windows whose first and last samples are there."""
+    """The windows whose first and last samples are not missing."""
     if laid.places is None:
         return frames
     kept = laid.has_sample(frames.places) & laid.has_sample(frames.places + size - 1)
@@ -100,12 +100,12 @@ def _between_samples(frames: Frames, laid: Dense, size: int) -> Frames:
 
 
 def _batches(frames: Frames, size: int) -> Iterator[Values]:
-    """Frames with the axes window, channel, sample."""
+    """Batches of frames, with the axes window, channel, sample."""
     rows = max(1, BATCH // (size * frames.values.shape[1]))
     for start in range(0, len(frames.places), rows):
         places = frames.places[start : start + rows]
         step = int(places[1] - places[0]) if len(places) > 1 else 1
-        if step > 0 and (np.diff(places) == step).all():  # as they follow each other, they need no copy
+        if step > 0 and (np.diff(places) == step).all():  # evenly spaced windows need no copy
             view = np.lib.stride_tricks.sliding_window_view(frames.values, size, axis=0)
             yield view[places[0] : places[-1] + 1 : step]
         else:

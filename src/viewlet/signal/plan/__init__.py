@@ -1,1 +1,1 @@
-"""What a pipeline is: operators as frozen values, the kinds of signal they give, their text and JSON."""
+"""Pipelines as frozen operators, the kinds of signal that they return, their text and JSON."""

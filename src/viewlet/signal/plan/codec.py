@@ -1,4 +1,4 @@
-"""Pipelines as JSON, and back. Every node is an object with its class under `$`; functions are kept as code."""
+"""Pipelines as JSON. Each node is an object with its class under `$`; functions are stored as code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewlet.signal.plan import nodes
 from viewlet.signal.plan.functions import Function, function_text, read_function
 
 VERSION = 2
-"""Of the stored form; a pipeline of another version is refused, not misread."""
+"""The version of the format; pipelines of other versions are refused."""
 
 _CLASSES: dict[str, type] = {
     name: found for name, found in vars(nodes).items() if isinstance(found, type) and dataclasses.is_dataclass(found)
@@ -19,12 +19,12 @@ _CLASSES: dict[str, type] = {
 
 
 def to_json(node: nodes.Node) -> dict[str, Any]:
-    """A pipeline as a document."""
+    """Encode a pipeline."""
     return {"version": VERSION, "pipeline": _encode(node)}
 
 
 def from_json(document: dict[str, Any], *, trusted: bool = True) -> nodes.Node:
-    """What `to_json` gave."""
+    """Decode a pipeline."""
     if document.get("version") != VERSION:
         raise StoreError(f"a signal pipeline of version {document.get('version')} cannot be read, only {VERSION}")
     node: nodes.Node = _decode(document["pipeline"], trusted)

@@ -1,4 +1,4 @@
-"""Durations as ticks: whole microseconds where the time is a timestamp, else numbers of the time's own unit."""
+"""Durations in ticks: microseconds if the time is a timestamp, else units of the time column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT = re.compile(r"(-?\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)")
 
 
 def ticks(what: str, value: Duration, clock: Clock) -> int:
-    """A duration in ticks, or a `WrongArgument` that says what to give."""
+    """A duration in ticks."""
     if clock == "number":
         if isinstance(value, int) and not isinstance(value, bool):
             return value
@@ -42,7 +42,7 @@ def ticks(what: str, value: Duration, clock: Clock) -> int:
 
 
 def positive(what: str, value: Duration, clock: Clock) -> int:
-    """A duration of at least a tick."""
+    """A duration of at least one tick."""
     found = ticks(what, value, clock)
     if found < 1:
         raise WrongArgument(f"{what} is {shortened(value)}", hint="give a positive duration")
@@ -50,7 +50,7 @@ def positive(what: str, value: Duration, clock: Clock) -> int:
 
 
 def show_ticks(count: int, clock: Clock) -> str:
-    """Ticks as text: `10 ms`, `1500 us`; a number where the time is one."""
+    """Ticks as text: `10 ms`, `1500 us`; a plain number if the time column is numeric."""
     if clock == "number":
         return str(count)
     unit = max((u for u, size in UNITS.items() if count % size == 0), key=lambda u: UNITS[u])

@@ -1,4 +1,4 @@
-"""User functions: stored with their name, and called so that their exceptions become the pipeline's error."""
+"""User functions in pipelines: named, storable, and with exceptions turned into the pipeline's errors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from viewlet.warehouse.declare.users_code import from_text, refuse_untrusted, to
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Something that can be called, or an object whose methods can, and the name by which it is shown."""
+    """A callable, or an object with methods to call, and its name for display."""
 
     name: str
     code: Any
 
     def __call__(self, *arguments: Any, method: str = "__call__") -> Any:
-        """Whatever it raises is an error of the pipeline."""
+        """Call it, turning any exception into an error of the pipeline."""
         try:
             return getattr(self.code, method)(*arguments)
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -26,7 +26,7 @@ class Function:
 
 
 def function(code: Callable[..., Any]) -> Function:
-    """A function under its own name."""
+    """Wrap a function under its own name."""
     name = getattr(code, "__name__", type(code).__name__)
     return Function("a function" if name == "<lambda>" else name, code)
 
@@ -37,12 +37,12 @@ def function_text(one: Function) -> str:
 
 
 def read_function(name: str, text: str, *, trusted: bool) -> Function:
-    """What `function_text` wrote; code that is not trusted is kept out, and missed only when it is called."""
+    """Load what `function_text` returned; untrusted code is not loaded, and raises when called."""
     return Function(name, from_text(f"the function {name}", text) if trusted else _Untrusted(name))
 
 
 class _Untrusted:
-    """Stands for code that is not to run."""
+    """A placeholder for untrusted code."""
 
     def __init__(self, name: str) -> None:
         self.name = name

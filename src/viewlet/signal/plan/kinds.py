@@ -1,4 +1,4 @@
-"""The kind of signal that an operator returns (its channels, its grid), and which signals it refuses."""
+"""The kind of signal that each operator returns (channels, grid), and the signals that it refuses."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A signal: its channels; the width of its samples, if they are arrays; its grid, if it is uniform."""
+    """The kind of a signal: its channels, the width of its samples if they are arrays, its grid if it is uniform."""
 
     channels: tuple[str, ...]
     width: int | None
     is_complex: bool
     grid: Grid | None
     policy: Policy | None = None
-    """How it is interpolated where another grid is wanted."""
+    """How it is interpolated onto another grid."""
     is_held: bool = False
-    """Whether the last channel says for how many ticks each sample holds."""
+    """Whether the last channel is the number of ticks for which each sample holds."""
 
 
 @lru_cache(maxsize=4096)
 def kind_of(node: Node) -> Kind:
-    """What an operator gives; refused if it cannot take what it reads."""
+    """The kind that an operator returns; raise if its inputs do not fit."""
     if not isinstance(node, Sample) and any(kind_of(child).is_held for child in children(node)):
         raise UnsupportedQuery("readings with `until` must be sampled first", hint="call .sample(period)")
     match node:
@@ -107,7 +107,7 @@ def kind_of(node: Node) -> Kind:
 
 
 def grid_of(node: Node) -> Grid:
-    """The grid of a signal that is known to be uniform."""
+    """The grid of a signal known to be uniform."""
     grid = kind_of(node).grid
     assert grid is not None, f"{node} is not uniform"
     return grid
@@ -171,7 +171,7 @@ def _show(kind: Kind) -> str:
 
 
 def kind_in_window(node: Windows | Running) -> Kind:
-    """What the steps of a window make of it; of arrays, what they make of the window of each number."""
+    """The kind after the steps of a window; for arrays, that of the window of each number."""
     kind = _regular(node.of, "a window")
     assert kind.grid is not None
     period, offset = kind.grid.period, kind.grid.offset
@@ -183,12 +183,12 @@ def kind_in_window(node: Windows | Running) -> Kind:
 
 
 def _for_each_number(kind: Kind, width: int | None) -> Kind:
-    """So much for each number of arrays of a width."""
+    """The kind repeated for each number of arrays of a width."""
     return kind if width is None else replace(kind, width=width * (kind.width or 1))
 
 
 def after_step(kind: Kind, step: Step) -> Kind:
-    """What a step makes of windows."""
+    """The kind of windows after a step."""
     if kind.width is None:
         raise UnsupportedQuery(
             "a window that was reduced to one number cannot be processed further", hint="reduce it last"
@@ -250,7 +250,7 @@ def _laid_out(kind: Kind, period: int, width: int | None) -> Kind:
 
 
 def length_laid_out(node: OverlapAdd) -> int:
-    """At how many times each array is laid."""
+    """The number of times that each array covers."""
     width = kind_of(node.of).width
     assert width is not None
     return width // (node.width or 1)

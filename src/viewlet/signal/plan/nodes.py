@@ -1,8 +1,8 @@
-"""What a signal pipeline consists of: frozen operators, each over the signals below it.
+"""The operators of signal pipelines: frozen nodes, each over its input signals.
 
-Nodes have no behaviour. `kinds.py` says what fits, `reach.py` how far a sample is felt, `evaluate.py` what each means.
-Times, periods and offsets are whole ticks: microseconds where the time is a timestamp, else its own unit. The uniform
-signal of period p and offset o has samples at o + k·p for whole numbers k, which are their indexes; some may be missing.
+Nodes have no behaviour: `kinds.py` validates them, `reach.py` says how far changes reach, `evaluate.py` computes them.
+Times, periods and offsets are integer ticks: microseconds if the time is a timestamp, else its own unit. The uniform
+signal of period p and offset o has samples at o + k·p; the integer k is a sample's index. Samples may be missing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from viewlet.signal.plan.functions import Function
 
 Numbers = tuple[complex | float, ...]
 Missing = Literal["zero", "restart"]
-"""Missing samples count as zero, or a filter starts anew after them."""
+"""Missing samples count as zero, or a filter restarts after them."""
 Gaps = Literal["invalid", "zero", "interpolate"]
-"""A window with missing samples: it gives nothing, or they are zero, or on the line between their neighbours."""
+"""A window with missing samples has no result, or they are zero or linearly interpolated."""
 Merge = Literal["error", "mean", "sum", "min", "max"]
-"""What becomes of several readings of a group at one time."""
+"""How several readings of a group at one time are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a user's function gives: numbers or arrays of a width, real or complex."""
+    """The results of a user function: numbers or arrays of a width, real or complex."""
 
     width: int | None
     is_complex: bool
@@ -33,7 +33,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The readings of a table or view: by group, in the order of time; with `until`, each holds until then."""
+    """The readings of a table or view, by group and time; with `until`, each holds until that time."""
 
     table: str
     by: tuple[str, ...]
@@ -41,16 +41,16 @@ class Source:
     clock: Clock
     values: tuple[str, ...]
     is_complex: bool
-    """Whether the two values are the real and the imaginary part of one."""
+    """Whether the two values are the real and the imaginary part of one number."""
     merge: Merge
     until: str | None = None
     width: int | None = None
-    """How many numbers each value has, if they are arrays."""
+    """The length of each value, if values are arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The samples that a function of the channels says to keep."""
+    """The samples for which a function of the channels is true."""
 
     of: Node
     function: Function
@@ -58,7 +58,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A function of the channels, sample by sample; if it is timed, of the time before them."""
+    """A function of the channels, sample by sample; if timed, it receives the time first."""
 
     of: Node
     function: Function
@@ -78,7 +78,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """x, so many ticks later."""
+    """x, `by` ticks later."""
 
     of: Node
     by: int
@@ -86,7 +86,7 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """amplitude · cos(2π · time / period + phase), of any time; or, without a period, a function of the time in ticks."""
+    """amplitude · cos(2π · time / period + phase); without a period, a function of the time in ticks."""
 
     period: float
     amplitude: float
@@ -96,7 +96,7 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Modulate:
-    """x and a continuous signal, which is sampled at the times of x."""
+    """x combined with a continuous signal, sampled at the times of x."""
 
     of: Node
     wave: Wave
@@ -105,7 +105,7 @@ class Modulate:
 
 @dataclass(frozen=True, slots=True)
 class Combine:
-    """Samples of both at the same time: `+`, `-`, `*`, `/` or `hypot`; `zip` puts their channels side by side."""
+    """Samples of two signals at equal times, combined by `+`, `-`, `*`, `/` or `hypot`; `zip` keeps all channels."""
 
     left: Node
     right: Node
@@ -114,9 +114,9 @@ class Combine:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a signal is interpolated between readings, of which `before` and `after` a time are taken into account.
+    """How a signal is interpolated, from `before` readings before a time and `after` readings after it.
 
-    Readings that are more than `max_gap` ticks apart have nothing between them. Those that are `held` say so themselves.
+    Nothing is interpolated between readings more than `max_gap` ticks apart. `held` readings define their own duration.
     """
 
     kind: Literal["none", "constant", "last", "step", "linear", "quadratic", "cubic", "user", "held"]
@@ -129,7 +129,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A uniform signal: readings on the beat as they are, others interpolated."""
+    """A uniform signal: readings on the grid are kept, others interpolated."""
 
     of: Node
     period: int
@@ -158,9 +158,9 @@ class Iir:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """y[n] = f(the last x, the last y): a filter of the user's own, at rest before the first sample and after a gap.
+    """y[n] = f(the last x, the last y): a user-defined filter, at rest before the first sample and after a gap.
 
-    A gap of up to `through` missing samples is none: they count as zeros.
+    Up to `through` consecutive missing samples are no gap: they count as zeros.
     """
 
     of: Node
@@ -186,7 +186,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """What is seen of complex numbers: their `magnitude`, `power` or `phase`."""
+    """The `magnitude`, `power` or `phase` of complex numbers."""
 
     name: str
 
@@ -203,7 +203,7 @@ class Correlate:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function of the user's own on windows."""
+    """A user-defined function of windows."""
 
     function: Function
     channels: tuple[str, ...]
@@ -222,10 +222,10 @@ Step: TypeAlias = Taper | Transform | Spectrum | Autocorrelate | Correlate | App
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `size` samples that begin at every index that `hop` divides, each taken through some steps.
+    """Windows of `size` samples that start at multiples of `hop`, each processed by some steps.
 
-    What comes out has the time of its window's last sample. A window of arrays is one window for each of their numbers;
-    what comes out are arrays again, the numbers of the first place in the window before those of the second.
+    A result has the time of its window's last sample. A window of arrays is a window for each of their numbers; results
+    are arrays again, with the numbers of the first place in the window before those of the second.
     """
 
     of: Node
@@ -237,10 +237,10 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Windows; the user's operator brings the state of each up to date from that of the one before.
+    """Windows whose states a user-defined operator updates from those of the preceding windows.
 
-    The first window after one that is not there is computed from scratch, and so is each whose number `renewal` divides: roundings
-    cannot add up without end, and a change is felt no further than the next such window.
+    A window is computed from scratch if the preceding one is missing, or if `renewal` divides its number. So rounding
+    errors stay bounded, and a change reaches only to the next such window.
     """
 
     of: Node
@@ -255,9 +255,9 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class OverlapAdd:
-    """Arrays laid back on the time axis, each to end at its own time; what overlaps is merged.
+    """Arrays placed on the time axis, each ending at its own time; overlaps are merged.
 
-    With a `width`, so many of their numbers are laid at each time: the samples that come out are arrays, too.
+    With a `width`, that many of their numbers belong to each time, and resulting samples are arrays, too.
     """
 
     of: Node
@@ -303,7 +303,7 @@ Node: TypeAlias = (
     | Crossings
 )
 Scan: TypeAlias = Iir | Feedback | Running
-"""Operators that go on from a state, which checkpoints keep."""
+"""Operators with a state, which resume from checkpoints."""
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -319,7 +319,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 @lru_cache(maxsize=1024)
 def in_order(node: Node) -> tuple[Node, ...]:
-    """A pipeline's operators, each once and after those that it reads."""
+    """The distinct operators of a pipeline, inputs first."""
     found: dict[Node, None] = {}
 
     def visit(one: Node) -> None:
@@ -333,5 +333,5 @@ def in_order(node: Node) -> tuple[Node, ...]:
 
 
 def sources(node: Node) -> tuple[Source, ...]:
-    """What a pipeline reads."""
+    """The sources of a pipeline."""
     return tuple(one for one in in_order(node) if isinstance(one, Source))

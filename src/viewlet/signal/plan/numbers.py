@@ -1,4 +1,4 @@
-"""Numbers that users pass: integers in their range, and coefficients as plain tuples."""
+"""Validates numbers in arguments: integers in a range, and coefficients as plain tuples."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from viewlet.signal.plan.nodes import Numbers
 
 
 def whole(what: str, value: Any, least: int = 1) -> int:
-    """A whole number, not below the least."""
+    """An integer, at least `least`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise WrongArgument(f"{what} is {shortened(value)}", hint=f"give a whole number, {least} or more")
     return int(value)
 
 
 def samples(what: str, value: Duration, period: int, clock: Clock) -> int:
-    """A length in samples: a number of them, or a duration of whole periods."""
+    """A length in samples, given as a number or as a duration that is a multiple of the period."""
     if not isinstance(value, str | timedelta):
         return whole(what, value)
     length = positive(what, value, clock)

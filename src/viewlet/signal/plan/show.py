@@ -1,4 +1,4 @@
-"""Pipelines as text: one line for each operator, what it reads below it; the same text for the same pipeline."""
+"""Pipelines as deterministic text: a line for each operator, with its inputs below it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from viewlet.signal.plan.nodes import (
 
 
 def show(node: Node) -> str:
-    """The pipeline, the last operator first."""
+    """A pipeline as text, the last operator first."""
     clock = sources(node)[0].clock
     return "\n".join(f"{'  ' * depth}{text}" for depth, text, _ in lines(node, clock))
 
@@ -48,7 +48,7 @@ def show(node: Node) -> str:
 def lines(
     node: Node, clock: Clock, depth: int = 0, known: dict[Node, int] | None = None
 ) -> list[tuple[int, str, Node]]:
-    """A line for each operator: how deep it is, its text, and itself; one that is read twice is spelled out once."""
+    """A line for each operator: its depth, its text and the node; shared operators are spelled out once."""
     known = {} if known is None else known
     if node in known and children(node):
         return [(depth, f"as line {known[node]}", node)]
@@ -60,7 +60,7 @@ def lines(
 
 
 def show_node(node: Node, clock: Clock) -> str:
-    """An operator, without what it reads."""
+    """The text of an operator without its inputs."""
     match node:
         case Source(table, by, time, _, values, until=until, width=width):
             held = "" if until is None else f" until {until}"

@@ -1,1 +1,1 @@
-"""How samples of all groups are laid out in arrays."""
+"""The layout of the samples of all groups in arrays."""

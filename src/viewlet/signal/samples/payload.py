@@ -1,4 +1,4 @@
-"""Values of readings as doubles: numbers, or arrays of one length; and which rows are readings."""
+"""The values of readings as doubles, numbers or arrays of one length, and their validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARRAY = Type("array", (DOUBLE,))
 
 
 def is_payload(kind: Type) -> bool:
-    """Whether values of a type are numbers, or arrays of numbers."""
+    """Whether a type is a number or an array of numbers."""
     return kind.is_numeric or is_array(kind)
 
 
@@ -24,12 +24,12 @@ def is_array(kind: Type) -> bool:
 
 
 def doubles(column: pa.Array, width: int | None) -> pa.Array:
-    """The column as it is kept."""
+    """A column converted to doubles, as it is stored."""
     return pc.cast(column, pa.float64() if width is None else arrow_type(ARRAY))
 
 
 def is_finite(column: pa.Array, width: int | None) -> Mask:
-    """Which values are there, with nothing in them that is NULL, NaN or infinite."""
+    """A mask of the values without NULL, NaN or infinity."""
     kept = valid_mask(column)
     if width is None:
         return kept & np.isfinite(values_of(column, "f8"))
@@ -41,5 +41,5 @@ def is_finite(column: pa.Array, width: int | None) -> Mask:
 
 
 def other_lengths(column: pa.Array, width: int) -> Ints:
-    """Where there are arrays of another length."""
+    """The positions of arrays of another length."""
     return np.flatnonzero(pc.fill_null(pc.not_equal(pc.list_value_length(column), width), False))

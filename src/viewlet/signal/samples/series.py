@@ -39,7 +39,7 @@ class Series:
         return bisect(self.times, low, high, times)
 
     def each_group(self) -> Ints:
-        """The groups that there are."""
+        """The distinct groups."""
         if len(self.groups) and self.groups[0] == self.groups[-1]:
             return self.groups[:1]
         new = np.ones(len(self.groups), dtype=np.bool_)
@@ -47,16 +47,16 @@ class Series:
         return self.groups[new]
 
     def filter(self, kept: Mask) -> Series:
-        """Some of the samples."""
+        """The samples in a mask."""
         return Series(self.groups[kept], self.times[kept], self.values[kept])
 
     def without(self, groups: Ints, times: Ints) -> Series:
-        """The samples at other times than some that are there."""
+        """All samples except those at these times, which must exist."""
         at = self.find(groups, times)
         return Series(*(np.delete(column, at, axis=0) for column in (self.groups, self.times, self.values)))
 
     def with_more(self, groups: Ints, times: Ints, values: Values) -> Series:
-        """These samples, and others."""
+        """The samples and further ones."""
         at = self.find(groups, times)
         order = np.lexsort((times, groups))
         more = groups[order], times[order], values[order]
@@ -71,7 +71,7 @@ class Series:
 
 
 def nothing(node: Node) -> Series:
-    """No samples of the kind that an operator gives."""
+    """An empty series of an operator's kind."""
     kind = kind_of(node)
     shape = (0, len(kind.channels)) if kind.width is None else (0, len(kind.channels), kind.width)
     none = np.zeros(0, dtype=np.int64)

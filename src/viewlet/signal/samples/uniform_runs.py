@@ -1,7 +1,6 @@
-"""Uniform signals as runs: stretches without long gaps, one after the other in one array, with zeros between them.
+"""Uniform signals as runs: pieces without long gaps, laid out in one array with zeros between them.
 
-A run ends where the next sample is further away than an operator can see, so that what it computes on the array of
-all runs never mixes two of them.
+A run ends where the next sample is beyond an operator's reach, so computing on the array of all runs never mixes runs.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from viewlet.signal.samples.ragged import Ints, Mask, Ragged, Values, spread
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Where the runs of a ragged signal begin and end, among its samples and by index."""
+    """The positions and indexes of the runs of a ragged signal."""
 
     segments: Ints
     """The segment of each run."""
     begin: Ints
-    """The position of its first sample; a last entry is the number of samples."""
+    """The position of each run's first sample; a last entry is the number of samples."""
     first: Ints
-    """The index of its first sample."""
+    """The index of each run's first sample."""
     spans: Ints
-    """From its first index to its last, both counted."""
+    """The number of indexes from each run's first to its last."""
     index: Ints | None
     """The index of each sample; None if no sample is missing in any run."""
 
@@ -37,14 +36,14 @@ class Runs:
         return np.diff(self.begin)
 
     def places(self, starts: Ints) -> Ints:
-        """Where each sample is, if runs begin at some places."""
+        """The position of each sample, if runs start at these positions."""
         if self.index is None:
             return spread(starts + self.lead, self.counts)
         return self.index + np.repeat(starts - self.first, self.counts)
 
     @property
     def lead(self) -> Ints:
-        """How many samples are missing at the beginning of each run, where otherwise none are."""
+        """How many samples are missing at the start of each run, if none are missing elsewhere."""
         return self.spans - self.counts
 
 
@@ -58,7 +57,7 @@ def runs_of(signal: Ragged, grid: Grid, reach: int) -> Runs:
     there = np.flatnonzero(signal.lengths)
     begin, counts = signal.offsets[there], signal.lengths[there]
     first, last = indexes(signal.times[begin], grid), indexes(signal.times[begin + counts - 1], grid)
-    if (last - first + 1 == counts).all():  # each segment is one run, without a look at its samples
+    if (last - first + 1 == counts).all():  # each segment is one run without missing samples
         return Runs(there, np.append(begin, len(signal.times)), first, counts, None)
     index, segments = indexes(signal.times, grid), signal.segments
     new = np.ones(len(index), dtype=np.bool_)
@@ -71,16 +70,16 @@ def runs_of(signal: Ragged, grid: Grid, reach: int) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Runs with their gaps filled, `pad` zeros before each and after the last."""
+    """Runs in one array, with zeros for missing samples and `pad` zeros before each run and after the last."""
 
     values: Values
     starts: Ints
-    """Where each run begins in `values`."""
+    """The start of each run in `values`."""
     places: Ints | None
-    """Where each sample is in `values`; None if they are all there is."""
+    """The position of each sample in `values`; None if there is nothing else."""
 
     def has_sample(self, places: Ints) -> Mask:
-        """Whether there is a sample at some places, and not a zero for one that is missing."""
+        """Whether these positions hold samples rather than padding."""
         if self.places is None:
             return np.ones(len(places), dtype=np.bool_)
         known = np.zeros(len(self.values), dtype=np.bool_)
@@ -88,7 +87,7 @@ class Dense:
         return known[places]
 
     def of_samples(self, array: Values, ahead: int = 0) -> Values:
-        """What an array as long as `values` has where samples are, or so many places ahead."""
+        """The entries of an array like `values` at the samples, or `ahead` of them."""
         if self.places is None:
             return array[ahead : ahead + len(self.values)]
         return array[self.places + ahead]
@@ -108,7 +107,7 @@ def dense(signal: Ragged, runs: Runs, pad: int) -> Dense:
 
 
 def interpolated(laid: Dense) -> Values:
-    """The values with gaps on the line between their neighbours."""
+    """The values with gaps filled by linear interpolation."""
     if laid.places is None or not len(laid.places):
         return laid.values
     everywhere = np.arange(len(laid.values))

@@ -1,1 +1,1 @@
-"""What a signal keeps in the store, from ingested readings to what a watermark evicts."""
+"""The state of signals in the store, from ingested readings to eviction by watermarks."""

@@ -1,4 +1,4 @@
-"""Samples looked up in the store, by groups and blocks of time."""
+"""Looks up samples in the store, by group and block of time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from viewlet.signal.stored.sample_rows import Columns
 from viewlet.store import Contents
 
 FEW = 16
-"""Up to so many blocks of a span are looked up one by one; of more, those that there are."""
+"""If a span covers more blocks than this, the directory is asked which of them exist."""
 
 AsSeries = Callable[[Rows, Ints], Series]
-"""Rows and the group of each as samples."""
+"""Converts rows and their groups to samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The samples of a bag: `contents` holds them, `directory` says which blocks of a group there are."""
+    """The samples of a bag: `contents` holds them, `directory` lists the blocks of each group."""
 
     columns: Columns
     keys: Rows
-    """A row for each group."""
+    """The key of each group, one row each."""
     contents: Contents
     directory: Contents
     as_series: AsSeries
@@ -42,14 +42,14 @@ class Blocks:
         return self.as_series(rows, groups[at]).read(spans)
 
     def _is_near(self, spans: Spans, groups: Ints, times: Ints) -> Mask:
-        """Which times lie between the first start and the last stop of their groups: a block has many others."""
+        """Which times lie between the first start and the last stop of their groups; blocks have many others."""
         start, stop = np.full(len(self.keys), FOREVER), np.full(len(self.keys), -FOREVER)
         np.minimum.at(start, spans.groups, spans.start)
         np.maximum.at(stop, spans.groups, spans.stop)
         return (times >= start[groups]) & (times < stop[groups])
 
     def _wanted(self, spans: Spans) -> tuple[Ints, Ints]:
-        """The blocks of groups that spans meet, each once."""
+        """The distinct blocks that spans overlap, with their groups."""
         first, last = spans.start // self.columns.span, (spans.stop - 1) // self.columns.span
         few = (last - first < FEW) & (spans.start > -LATEST) & (spans.stop < LATEST)
         near, far = np.flatnonzero(few), np.flatnonzero(~few)
@@ -67,7 +67,7 @@ class Blocks:
         return groups[new], blocks[new]
 
     def _known(self, groups: Ints) -> Series:
-        """The blocks that there are of some groups."""
+        """The existing blocks of groups."""
         probes = self.keys.take(groups)
         at, rows = found(self.directory, probes, self.columns.keys)
         blocks = rows[self.columns.block].to_numpy(zero_copy_only=False)
@@ -75,14 +75,14 @@ class Blocks:
 
 
 def found(contents: Contents, probes: Rows, key: tuple[str, ...]) -> tuple[Ints, Rows]:
-    """The rows with the keys of probes, and which probe each has: rows that only share a hash are left out."""
+    """The rows with the keys of probes, and the probe of each; rows that only share a hash are left out."""
     at, rows = contents.lookup(key, probes.hashes(key))
     alike = same([probes[name] for name in key], at, [rows[name] for name in key], np.arange(len(rows)))
     return (at, rows) if alike.all() else (at[alike], rows.filter(alike))
 
 
 def netted(rows: Rows, at: Ints, times: Ints) -> tuple[Ints, Rows]:
-    """Rows without those that one run puts in and another takes away, and which probe each has."""
+    """Rows netted across runs, and the probe of each."""
     order = np.lexsort((times, at))
     again = np.zeros(len(order), dtype=np.bool_)
     again[1:] = (np.diff(times[order]) == 0) & (np.diff(at[order]) == 0)

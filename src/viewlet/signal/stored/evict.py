@@ -1,9 +1,9 @@
 """Eviction by a watermark: readings and checkpoints that no later change can need.
 
-A change at the watermark or later reaches back so far as the operators' windows, taps and gaps do, or to so many
-readings of a group as an interpolation takes; filters begin at their last checkpoint before that. Older blocks of
-readings go: taken away from what is kept, or, where they are most of it, by keeping the rest alone, so that the store has
-no more than twice what is needed. The result's own rows stay, but not the list of their blocks.
+A change at the watermark or later reaches back as far as the operators' windows, taps and gaps, or as many readings of
+a group as an interpolation uses; filters resume from their last checkpoint before that. Older blocks of readings are
+evicted: by deleting them or, if they are the larger part, by rewriting the rest, so that the store has at most twice
+what is needed. The rows of the result stay, but its old blocks leave the directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from viewlet.store import Layout, Transaction
 
 
 def evict(schema: Schema, tolerance: float, transaction: Transaction, mark: int) -> None:
-    """Drop what a watermark has passed."""
+    """Evict the state that a watermark has passed."""
     directories = {s: transaction.contents(schema.reading_blocks_of(s)).consolidated() for s in schema.readings}
     results = transaction.contents(schema.blocks).consolidated()
     keyed = Keyed.of(schema.result, [*directories.values(), results])
@@ -52,14 +52,14 @@ def _at(groups: Ints, mark: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _needed_from(schema: Schema, filters: Filters, tolerance: float, changed: Spans, widen: Widen) -> Needs:
-    """What a change at the watermark would ask for, of each group."""
+    """The needs of a change at the watermark, for each group."""
     reached = propagate(schema.node, changed, lambda node, spans: reach(node, spans, widen, tolerance))
     return needed(schema.node, reached[schema.node], filters.resume, widen)
 
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """The blocks of readings that groups have: so many blocks before a time hold at least as many readings."""
+    """The blocks of readings of each group, to extend spans: n blocks contain at least n readings."""
 
     known: Mapping[Source, Series]
     """A sample for each block of a group; its time is the block's number."""
@@ -74,7 +74,7 @@ class _Blocks:
         return _Blocks(known, schema.block)
 
     def __call__(self, node: Sample, spans: Spans, before: int, after: int) -> Spans:
-        """Spans with so many more readings before them; how far they go on is of no interest here."""
+        """Extend spans by at least `before` readings before them; their end does not matter here."""
         assert isinstance(node.of, Source), "only pipelines that are bounded let go"
         known, start = self.known[node.of], spans.start
         if before:
@@ -109,7 +109,7 @@ def _is_passed(columns: Columns, directory: Rows, horizon: Ints) -> Mask:
 
 
 def _drop_blocks(schema: Schema, transaction: Transaction, directory: Rows, horizon: Ints) -> None:
-    """Forget the blocks of the result that no change reaches any more."""
+    """Drop the blocks of the result that no change can reach from its directory."""
     layout, passed = schema.result.blocks_layout, _is_passed(schema.result, directory, horizon)
     if np.count_nonzero(~passed) < transaction.contents(schema.blocks).rows // 2:
         _replace(transaction, schema.blocks, directory.filter(~passed), layout)
@@ -118,13 +118,13 @@ def _drop_blocks(schema: Schema, transaction: Transaction, directory: Rows, hori
 
 
 def _replace(transaction: Transaction, bag: str, rows: Rows, layout: Layout) -> None:
-    """Keep some rows alone."""
+    """Replace the contents of a bag."""
     transaction.drop(bag)
     transaction.append(bag, rows, layout)
 
 
 def _drop_checkpoints(schema: Schema, filters: Filters, transaction: Transaction, keys: Rows, need: Needs) -> None:
-    """Drop the checkpoints before those that would be gone on from."""
+    """Drop the checkpoints before those that filters would resume from."""
     gone = {}
     for scan, checkpoints in filters.checkpoints.items():
         series = checkpoints.series

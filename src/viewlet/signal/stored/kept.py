@@ -1,9 +1,9 @@
-"""The state of a signal in the store, and how a refresh reads it.
+"""The stored state of a signal, and its use by a refresh.
 
-name                        the result, found by group and block of time
-name.state_blocks           which blocks of a group the result has
-name.state_readings_1       the readings of the first source, found likewise
-name.state_reading_blocks_1 which blocks of a group they have
+name                        the result, by group and block of time
+name.state_blocks           its directory: the blocks of each group
+name.state_readings_1       the readings of the first source, by group and block of time
+name.state_reading_blocks_1 their directory
 name.state_checkpoints      the states of filters, by group
 """
 
@@ -35,14 +35,14 @@ from viewlet.store import Contents, Layout
 
 @dataclass(frozen=True)
 class Schema:
-    """The bags of a signal, and how samples and states are rows in them."""
+    """The bags of a signal, and the representation of samples and states as rows."""
 
     name: str
     node: Node
     by: tuple[Field, ...]
     time: Field
     block: int
-    """The ticks of a block of readings."""
+    """The length of a block of readings in ticks."""
     result_block: int
 
     @cached_property
@@ -51,12 +51,12 @@ class Schema:
 
     @cached_property
     def readings(self) -> dict[Source, Columns]:
-        """How the readings of each source are kept; keys are named as those of the first source."""
+        """The stored form of each source's readings; keys have the names of the first source's."""
         return {source: Columns(self.by, self.time, kind_of(source), self.block) for source in sources(self.node)}
 
     @cached_property
     def scans(self) -> tuple[Scan, ...]:
-        """The operators that have checkpoints; these are told apart by their place here."""
+        """The operators with checkpoints, which store an operator's position in this tuple."""
         return tuple(one for one in in_order(self.node) if isinstance(one, Scan))
 
     @property
@@ -83,7 +83,7 @@ class Schema:
 
     @cached_property
     def state_names(self) -> tuple[str, str, str]:
-        """Columns of checkpoints: which filter, up to which time, its state."""
+        """The columns of checkpoints: filter, time, state."""
         which, time, state = (free_name(name, self.result.keys) for name in ("_filter", "_time", "_state"))
         return which, time, state
 
@@ -109,7 +109,7 @@ class Schema:
         return Rows(named, np.full(count, weight, dtype=np.int64))
 
     def checkpoints_of(self, contents: Contents, keys: Rows) -> dict[Scan, Checkpoints]:
-        """The checkpoints that are kept of groups."""
+        """The stored checkpoints of groups."""
         at, rows = found(contents, keys, self.result.keys)
         netted = rows.with_columns({"": pa.array(at)}).consolidate()
         which, times, states = (netted[name] for name in self.state_names)
@@ -125,7 +125,7 @@ class Schema:
 
 
 class Stored(Filters):
-    """A signal's readings after an epoch, its result before it, and its checkpoints, of the groups that change."""
+    """For the groups that change: the readings after an epoch, the result before it, and the checkpoints."""
 
     def __init__(self, schema: Schema, tolerance: float, keys: Rows, bags: Bags) -> None:
         super().__init__(schema.node, tolerance)
@@ -154,7 +154,7 @@ class Stored(Filters):
         return Blocks(columns, self.keys, contents, directory, as_series).read(spans)
 
     def changed_checkpoints(self) -> Rows:
-        """How the rows of checkpoints change."""
+        """The changes of checkpoints as rows."""
         were = {scan: Checkpoints(scan, series) for scan, series in self._were.items()}
         parts = [
             self.schema.checkpoint_rows(self.keys, were, -1),
@@ -164,7 +164,7 @@ class Stored(Filters):
 
 
 class Bags(Protocol):
-    """The bags of an epoch: as they were before it, and as it leaves them."""
+    """The bags before and after an epoch."""
 
     def before(self, bag: str) -> Contents: ...
 

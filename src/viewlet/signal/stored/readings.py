@@ -1,6 +1,6 @@
-"""Readings from rows of a table or view: ticks and doubles, without the rows that are no reading.
+"""Converts rows of a table or view to readings: ticks and doubles.
 
-A row without a time, or with a value that is NULL, NaN or infinite, is no reading.
+A row without a time, or with a value that is NULL, NaN or infinite, is not a reading.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from viewlet.signal.stored.sample_rows import Columns
 
 
 def readings(source: Source, columns: Columns, rows: Rows) -> Rows:
-    """The rows of a source that are readings, as they are kept, with their weights."""
+    """The readings among a source's rows, in stored form, with their weights."""
     picked = rows.select(dict.fromkeys((*source.by, source.time, *source.values, *filter(None, [source.until]))))
     times = picked[source.time]
     numbers = [doubles(picked[name], source.width) for name in source.values]
@@ -68,21 +68,21 @@ def _refuse_far(source: Source, ticks: Ints) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Rows by group: a row of keys for each group, and the group of each row."""
+    """Rows by group: the key of each group, and the group of each row."""
 
     keys: Rows
     groups: Ints
 
     @staticmethod
     def of(columns: Columns, parts: Sequence[Rows]) -> Keyed:
-        """The groups of some readings, which have the same columns of keys."""
+        """The groups of readings, whose key columns must be the same."""
         rows = Rows.concat([part.select(columns.keys) for part in parts])
         first, groups = group([rows[name] for name in columns.keys], len(rows), rows.hashes())
         return Keyed(rows.take(first), groups)
 
 
 def merged(source: Source, keys: Rows, columns: Columns, rows: Rows, groups: Ints) -> Series:
-    """Readings of groups, at most one for each time: several are merged as the source says, or refused."""
+    """Readings of groups, at most one for each time: several are merged as the source specifies, or refused."""
     times, values = columns.times(rows), columns.values(rows)
     order = np.lexsort((times, groups))
     series = Series(groups[order], times[order], values[order])
@@ -137,7 +137,7 @@ def source_of(
     until: str | None,
     width: int | None,
 ) -> Source:
-    """The source that a user describes, if the table has such columns."""
+    """Validate a user's description of a source."""
     known = {f.name.lower(): f for f in fields}
     found = {name: _column(table, known, name) for name in (*by, time, *values, *filter(None, [until]))}
     clock = _clock(table, found[time])

@@ -1,7 +1,7 @@
-"""Samples as rows of a bag, and back: the group's columns, the time, the channels, and the block of time.
+"""Converts samples to rows of a bag and back: the group's columns, the time, the channels, the block of time.
 
-A block is a stretch of time of a fixed length; rows are found by their group and block, so that reading the surroundings
-of a change takes a few look-ups, however long the history is.
+A block is a range of times of fixed length. Rows are looked up by group and block, so that reading the surroundings of
+a change takes a few look-ups, however long the history is.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from viewlet.store import Layout
 
 @dataclass(frozen=True)
 class Columns:
-    """How samples of a kind are kept as rows."""
+    """The representation of samples of a kind as rows."""
 
     by: tuple[Field, ...]
     time: Field
     kind: Kind
     span: int
-    """The ticks of a block."""
+    """The length of a block in ticks."""
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -61,11 +61,11 @@ class Columns:
 
     @cached_property
     def blocks_layout(self) -> Layout:
-        """Of the bag that says which blocks of a group there are: a row for each, as often as it has readings."""
+        """The layout of a directory: a row for each block of a group, weighted by its number of readings."""
         return Layout(columns=(*self.keys, self.block), key=self.keys)
 
     def rows(self, keys: Rows, series: Series, weights: Weights) -> Rows:
-        """Samples as rows; `keys` has a row for each group."""
+        """Samples as rows; `keys` has the key of each group."""
         picked = keys.take(series.groups)
         columns = {name: picked[name] for name in self.keys}
         columns[self.time.name] = from_numpy(series.times, self.time_type)
@@ -75,7 +75,7 @@ class Columns:
         return Rows(columns, weights)
 
     def blocks(self, rows: Rows) -> Rows:
-        """Which blocks rows are in: a row for each, as often as it has rows."""
+        """The directory entries for rows: a row for each block, weighted by its number of rows."""
         return rows.select((*self.keys, self.block)).consolidate()
 
     def nothing(self) -> Rows:
@@ -96,14 +96,14 @@ class Columns:
 
 
 def value_fields(kind: Kind) -> tuple[Field, ...]:
-    """The columns of a signal's values: one for each channel, or its two parts."""
+    """The columns of a signal's values: one for each channel, or two if it is complex."""
     number = DOUBLE if kind.width is None else ARRAY
     parts = ("_re", "_im") if kind.is_complex else ("",)
     return tuple(Field(f"{channel}{part}", number, nullable=False) for channel in kind.channels for part in parts)
 
 
 def time_field(field: Field) -> Field:
-    """The time of a result: a timestamp as it is in the table, a number as a BIGINT."""
+    """The time column of a result: timestamps keep their type, numbers become BIGINT."""
     return Field(field.name, field.type if field.type.name.startswith("timestamp") else BIGINT, nullable=False)
 
 
@@ -121,7 +121,7 @@ def _array(values: Values, width: int | None) -> pa.Array:
 
 
 def _complex(real: Values, imaginary: Values) -> Values:
-    """To the bit: an addition would lose the signs of zeros."""
+    """Complex numbers, exact to the bit: adding the parts would lose the signs of zeros."""
     result = np.empty(real.shape, dtype=np.complex128)
     result.real, result.imag = real, imaginary
     return result

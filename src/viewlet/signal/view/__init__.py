@@ -1,1 +1,1 @@
-"""Signals as a kind of maintained thing."""
+"""Signals as a kind of maintained view."""

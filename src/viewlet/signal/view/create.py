@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 READINGS = 64
-"""About so many of a group are in a block."""
+"""The approximate number of a group's readings in a block."""
 SEEN = 1_000_000
-"""So many rows say how far apart readings are."""
+"""How many rows the distance of readings is estimated from."""
 MERGES = ("error", "mean", "sum", "min", "max")
 
 
@@ -43,7 +43,7 @@ def make_source(
     until: str | None,
     width: int | None,
 ) -> Signal:
-    """A signal of the rows of a table or view; of a signal's arrays it is known how long they are."""
+    """A signal of the rows of a table or view; the width of arrays is known if they come from another signal."""
     found = warehouse.catalog.find(arguments.text("the name of a table or view", table))
     keys, values = arguments.texts("by", by), arguments.texts("value", value)
     if not values or (is_complex and len(values) != 2):
@@ -60,7 +60,7 @@ def make_source(
 
 
 def create_signal(warehouse: Warehouse, name: str, signal: Signal, tolerance: float, replace: bool) -> None:
-    """Keep a pipeline's result fresh under a name."""
+    """Create a view of a pipeline's result."""
     if not isinstance(signal, Signal):
         raise WrongArgument(f"{shortened(signal)} is not a signal", hint="begin with db.signal(…)")
     if not 0 <= tolerance < 1e-6:
@@ -79,7 +79,7 @@ def create_signal(warehouse: Warehouse, name: str, signal: Signal, tolerance: fl
 
 
 def _schema(warehouse: Warehouse, name: str, node: Node) -> Schema:
-    """How the signal is kept: under the names of its first source, in blocks that fit the readings that are there."""
+    """The schema of a signal: names are those of its first source, blocks fit the existing readings."""
     found = {source: _fields(warehouse, source) for source in sources(node)}
     by, time = found[sources(node)[0]]
     for source, (other_by, other_time) in found.items():
@@ -102,7 +102,7 @@ def _fields(warehouse: Warehouse, source: Source) -> tuple[tuple[Field, ...], Fi
 
 
 def _distance(warehouse: Warehouse, node: Node) -> int:
-    """About how far apart the readings of a group are, by those that are there, or by the least period."""
+    """The approximate distance of a group's readings, from existing ones, or else the least period."""
     source = sources(node)[0]
     by, time = _fields(warehouse, source)
     columns = Columns(by, time, kind_of(source), 1)
@@ -119,7 +119,7 @@ def _distance(warehouse: Warehouse, node: Node) -> int:
 
 
 def _closing(warehouse: Warehouse, node: Node) -> str | None:
-    """The table whose watermark makes samples final: the only one that is read, by its own time."""
+    """The table whose watermark makes samples final: the only source, if its time is the watermark's column."""
     read = {(source.table, source.time) for source in sources(node)}
     if len(read) != 1 or not is_bounded(node):
         return None

@@ -1,4 +1,4 @@
-"""`explain` of a signal: its operators, the reach of a change in each, the state, and what epochs cost."""
+"""`explain` of a signal: its operators, the reach of a change in each, the state, and the cost of epochs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH = 76
 
 
 def explain(view: SignalView, warehouse: Warehouse, *, verbose: bool = False) -> str:
-    """Operators with the state of each, bags with their sizes, and what refreshes cost."""
+    """Operators with the state of each, bags with their sizes, and the cost of refreshes."""
     snapshot = warehouse.store.snapshot()
     columns = ", ".join(f.name for f in view.fields)
     head = _padded(f"signal {view.name} → {columns}", plural(snapshot.contents(view.name).total(), "row"))
@@ -48,7 +48,7 @@ def _padded(left: str, right: str) -> str:
 
 
 def _checkpoints(view: SignalView, snapshot: Snapshot) -> Mapping[Scan, int]:
-    """How many states are kept of each operator that has some."""
+    """The number of checkpoints of each operator that has some."""
     scans = view.schema.scans
     rows = snapshot.contents(view.schema.checkpoints).consolidated() if scans else None
     if not rows:
@@ -63,7 +63,7 @@ def _kept_of(view: SignalView, source: Source, snapshot: Snapshot) -> str:
 
 
 def _state(node: Node, tolerance: float, checkpoints: Mapping[Scan, int]) -> str:
-    """What an operator reads beside a changed sample, or keeps."""
+    """What an operator reads around a changed sample, or the state that it keeps."""
     match node:
         case Sample(policy=policy) if policy.kind != "none":
             return f"reads {policy.before} before and {policy.after} after"
@@ -99,7 +99,7 @@ def _kept(view: SignalView) -> Iterator[str]:
 
 
 def _costs(records: list[dict[str, object]], name: str) -> Iterator[str]:
-    """What epochs cost, from their records."""
+    """The cost of epochs, from their records."""
     runs = [r["views"][name] for r in records if name in r.get("views", {})]  # type: ignore[index, operator]
     epochs = [run for run in runs if "read" in run]
     if epochs:

@@ -1,4 +1,4 @@
-"""Signals as the warehouse keeps them: filled from tables and views, refreshed by epochs, checked from scratch."""
+"""Signals as a kind of maintained view: filled, refreshed by epochs, checked from scratch."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 CLOSE = 1e-9
-"""Of the greatest number of its group: how far a sample may be from one that is computed from scratch."""
+"""How far a sample may differ from one computed from scratch, relative to the greatest number of its group."""
 
 
 @dataclass(frozen=True)
 class SignalView(Maintained):
-    """The result of a signal pipeline, a row for each sample."""
+    """The result of a signal pipeline, with a row for each sample."""
 
     kind: ClassVar[str] = "signal"
     name: str
     schema: Schema
     tolerance: float
-    """A fraction of a sample: changes below it count as none."""
+    """Changes of a sample below this fraction of it are ignored."""
     closing: str | None
-    """The table whose watermark lets state go."""
+    """The table whose watermark evicts state."""
     position: int = 0
 
     @property
@@ -95,7 +95,7 @@ class SignalView(Maintained):
         return {"technique": "from all readings", "groups": made.groups}
 
     def _report(self, node: Node, samples: Ragged) -> None:
-        """What an operator has come to, while those after it are still to run."""
+        """Report progress after each operator of a fill."""
         operators = in_order(self.node)
         text = f"{show_node(node, next(iter(self.schema.readings)).clock)}: {plural(len(samples.times), 'sample')}"
         report(f"view {self.name}", text, (operators.index(node) + 1) / len(operators))
@@ -119,7 +119,7 @@ class SignalView(Maintained):
             run.keep(self.schema.reading_blocks_of(source), columns.blocks(rows), columns.blocks_layout)
 
     def _made(self, run: Refresh, work: Callable[[Sequence[Rows]], RowChanges], given: Sequence[Rows]) -> RowChanges:
-        """Does the work on the engine of the run, and keeps what it makes; rows have a block beside what users see."""
+        """Run the work on the run's engine and store its changes; stored rows have a block beside visible columns."""
         schema = self.schema
         with self._named():
             made = on_spark(run.engine, work, given, schema.result.keys) if _is_spark(run.engine) else work(given)
@@ -138,7 +138,7 @@ class SignalView(Maintained):
             return fill(self.schema, self.tolerance, taken).result.select(self.schema.result.names)
 
     def differences(self, warehouse: Warehouse, found: Rows) -> Rows:
-        """Rounding is compared with the greatest number of a group: where a signal crosses zero, it is all there is."""
+        """Rounding is judged relative to the greatest number of a group, since near zero it would dominate."""
         expected, columns = self.recompute(warehouse), self.schema.result
         keyed = Keyed.of(columns, [expected, found])
         parts = [(expected, keyed.groups[: len(expected)]), (found, keyed.groups[len(expected) :])]
@@ -164,7 +164,7 @@ class SignalView(Maintained):
 
 
 class _Named:
-    """Errors of users' functions name the signal that they are in."""
+    """Makes errors of user functions name the signal."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -181,7 +181,7 @@ def _is_spark(engine: Engine) -> TypeGuard[SparkEngine]:
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> SignalView:
-    """The signal that a document describes."""
+    """Decode a signal."""
     node = codec.from_json(dict(document), trusted=trusted)
     by, (time,) = fields_from_json(document["by"]), fields_from_json(document["time"])
     schema = Schema(name, node, by, time, *document["blocks"])

@@ -28,12 +28,12 @@ class SignalMethods:
         width: int | None = None,
         merge: Literal["error", "mean", "sum", "min", "max"] = "error",
     ) -> Signal:
-        """The rows of a table or view as signals: one for each group, of its values in the order of time.
+        """The rows of a table or view as signals: one for each group, with its values in the order of time.
 
-        Several value columns are channels of one signal; with `complex`, two are one complex number. Values may be
-        arrays: `width` is the length of each, unless they come from another signal. A group has one reading
-        at a time: several are an error, unless `merge` combines them. With `until`, a reading holds from its time until
-        that one; those of a group must not overlap.
+        Several value columns are channels of one signal; with `complex`, two columns are one complex number. Values may
+        be arrays; `width` is their length, unless they come from another signal. Several readings of a group at one
+        time are an error, unless `merge` combines them. With `until`, a reading holds from its time until that one;
+        those of a group must not overlap.
         """
         from viewlet.signal.view.create import make_source
 

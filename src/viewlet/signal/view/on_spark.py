@@ -1,7 +1,7 @@
-"""Signals on Spark: groups are cut into partitions, and each task runs the in-process code on its own.
+"""Signals on Spark: groups are partitioned, and each task runs the in-process code on its partition.
 
-Readings that change are moved to tasks, state never: a task opens the bags where they lie. What it makes comes back to
-the driver, which appends it.
+Only changed readings are sent to tasks; state is not moved: a task opens the bags in place. Its results return to the
+driver, which appends them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from viewlet.signal.stored.kept import Bags, Schema
 from viewlet.store import Contents, open_contents
 
 Work = Callable[[Sequence[Rows]], RowChanges]
-"""From some rows, which have the groups' keys, to what they make of their groups."""
+"""Computes the changes of groups, from rows with their keys."""
 
 
 def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple[str, ...]) -> RowChanges:
-    """The work, done by tasks on the rows of their groups."""
+    """Run the work by tasks, each on the rows of its groups."""
     from viewlet.spark.session.children import active
 
     with active(engine.session()) as spark:
@@ -38,7 +38,7 @@ def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple
 
 
 def _pieces(given: Sequence[Rows], keys: tuple[str, ...], parts: int) -> list[tuple[int, bytes]]:
-    """The rows of each partition; the first gets a piece even if there are no rows, so that something is made."""
+    """The rows of each partition; the first gets a piece even without rows, so that there is a result."""
     numbers = [partition_of(rows.hashes(keys), parts) for rows in given]
     there = np.unique(np.concatenate([*numbers, np.zeros(1, dtype=np.int64)]))
     return [
@@ -72,14 +72,14 @@ def _unpacked(data: bytes) -> RowChanges:
 
 @dataclass(frozen=True, slots=True)
 class TaskBags:
-    """The bags of an epoch, as a task finds them."""
+    """The bags of an epoch, as a task opens them."""
 
     address: str
     lookups: dict[tuple[str, str], Lookups]
 
     @staticmethod
     def of(address: str, schema: Schema, bags: Bags) -> TaskBags:
-        """What a rerun reads: readings after the epoch's change, results and checkpoints before it."""
+        """The bags that a rerun reads: readings after the epoch's change, results and checkpoints before it."""
         read = [bag for s in schema.readings for bag in (schema.readings_of(s), schema.reading_blocks_of(s))]
         kept = [schema.name, schema.blocks, *([schema.checkpoints] if schema.scans else [])]
         found = {(bag, "after"): bags.after(bag) for bag in read} | {(bag, "before"): bags.before(bag) for bag in kept}

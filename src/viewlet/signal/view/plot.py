@@ -1,4 +1,4 @@
-"""Signals as pictures: samples over time, spectra and spectrograms, with Matplotlib (`pip install viewlet[plot]`)."""
+"""Plots of signals: samples over time, spectra and spectrograms, with Matplotlib (`pip install viewlet[plot]`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from viewlet.signal.view.maintained import SignalView
 from viewlet.warehouse.read.relation import Relation
 
 MOST = 20
-"""Groups in one picture."""
+"""The most groups in one plot."""
 SECOND = 1_000_000
 
 
 def plot(relation: Relation, *, group: Any = None, ax: Any = None) -> Any:
-    """The samples of `db.table(name)` over time: a line for each group and channel; the axes that they are drawn on."""
+    """Plot the samples of `db.table(name)` over time, a line for each group and channel; return the axes."""
     view, drawn = _view(relation), _axes(ax)
     for label, times, values in _groups(view, relation, group):
         drawn.plot(_shown(view, times), values, label=label)
@@ -30,7 +30,7 @@ def plot(relation: Relation, *, group: Any = None, ax: Any = None) -> Any:
 
 
 def spectrum(relation: Relation, *, group: Any = None, ax: Any = None) -> Any:
-    """The power of each frequency of a uniform signal, by Welch's method."""
+    """Plot the power spectrum of a uniform signal, by Welch's method."""
     from scipy.signal import welch
 
     view, drawn = _view(relation), _axes(ax)
@@ -41,7 +41,7 @@ def spectrum(relation: Relation, *, group: Any = None, ax: Any = None) -> Any:
 
 
 def spectrogram(relation: Relation, *, group: Any, ax: Any = None) -> Any:
-    """The power of each frequency of one group's uniform signal, over time."""
+    """Plot the spectrogram of one group's uniform signal."""
     from scipy.signal import spectrogram as computed
 
     view, drawn = _view(relation), _axes(ax)
@@ -68,7 +68,7 @@ def _axes(ax: Any) -> Any:
 
 
 def _groups(view: SignalView, relation: Relation, group: Any) -> Iterator[tuple[str, Ints, Values]]:
-    """The samples of each group and channel, in order, under the name of both."""
+    """The name, times and values of each group and channel."""
     columns, rows = view.schema.result, Rows.of(relation.arrow())
     keyed = Keyed.of(columns, [rows])
     series = Series.sorted(keyed.groups, columns.times(rows), columns.values(rows))
@@ -85,7 +85,7 @@ def _groups(view: SignalView, relation: Relation, group: Any) -> Iterator[tuple[
 
 
 def _regular(view: SignalView, times: Ints, values: Values) -> Values:
-    """Samples at every beat; missing ones on the line between their neighbours."""
+    """Samples at every grid time, with missing ones interpolated linearly."""
     grid = view.schema.result.kind.grid
     if grid is None:
         raise UnsupportedQuery(f"{view.name} is not uniform", hint="a spectrum needs a uniform signal: sample it first")

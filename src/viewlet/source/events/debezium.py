@@ -1,7 +1,7 @@
-"""Change events as Debezium writes them: the row before, the row after, and the operation.
+"""Debezium's change events: the row before, the row after, and the operation.
 
-An event may come in an envelope with the schema of its values, which then says what numbers and texts mean: days,
-milliseconds, the bytes of a decimal. Without it, whole numbers in time columns are microseconds and days.
+An event may have an envelope with the schema of its values, which defines the meaning of numbers and strings: days,
+milliseconds, the bytes of a decimal. Without it, integers in time columns are microseconds and days.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from viewlet.source.net_changes import UNCHANGED, NetChanges, Place
 from viewlet.warehouse.declare.tables import Table
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""What Debezium writes for a long value that an update left alone."""
+"""Debezium's placeholder for a long value that an update did not change."""
 _UNITS: dict[str, str] = {"Timestamp": "millis", "MicroTimestamp": "micros", "Time": "millis", "MicroTime": "micros"}
-"""What numbers mean, by the last part of a type's name: Kafka Connect and Debezium agree where both have one."""
+"""The units of numbers, by the last part of a type's name, which Kafka Connect and Debezium share."""
 _NANOS = ("NanoTimestamp", "NanoTime")
 
 
 class BadEvent(Exception):
-    """Not a change event; the text says why."""
+    """A message that is not a change event, with the reason."""
 
 
 @dataclass
 class Events:
-    """Reads change events into the changes of a table."""
+    """Converts change events to changes of a table."""
 
     table: Table
     times: Times = "micros"
     _readers: dict[str, list[Callable[[Any], Any]]] = field(default_factory=dict)
 
     def take(self, net: NetChanges, value: Any, key: Any, place: Place) -> None:
-        """Add what an event says; `key` is the message's, where it has one."""
-        if value is None:  # a tombstone, which follows a deletion for the log's own sake
+        """Add an event; `key` is that of the message, if it has one."""
+        if value is None:  # a tombstone, which follows a deletion for log compaction
             return
         if not isinstance(value, Mapping):
             raise BadEvent("not a change event: a JSON object with op, before and after")
@@ -63,13 +63,13 @@ class Events:
                 raise BadEvent("not a change event: `op` is none of c, r, u, d, t, m")
 
     def _version(self, payload: Mapping[str, Any]) -> int | None:
-        """Where the change is in the log of its database, if it says so and rows can be told apart."""
+        """The position of the change in the log of its database, if it has one and the table has a key."""
         source = payload.get("source")
         found = source.get("lsn") if isinstance(source, Mapping) else None
         return found if isinstance(found, int) and self.table.primary_key else None
 
     def _after(self, op: str, before: list[Any] | None, after: list[Any] | None) -> list[Any]:
-        """The row that comes."""
+        """The new row."""
         if after is None:
             raise BadEvent(f"an event of kind {op} has no `after`")
         if op == "u" and before is None and not self.table.primary_key:
@@ -77,7 +77,7 @@ class Events:
         return after
 
     def _deleted(self, before: list[Any] | None, key: Any) -> list[Any]:
-        """The row, or its key, that a deletion takes away."""
+        """The deleted row, or its key."""
         if before is not None:
             return before
         found = self._row(key.get("payload", key), None, "") if isinstance(key, Mapping) else None
@@ -86,7 +86,7 @@ class Events:
         return found
 
     def _row(self, given: Any, schema: Any, part: str) -> list[Any] | None:
-        """The values of a row; columns that it lacks are NULL."""
+        """The values of a row; missing columns are NULL."""
         if not isinstance(given, Mapping):
             return None
         known = str(schema) if schema else ""
@@ -97,7 +97,7 @@ class Events:
         return [_value(read, v) for read, v in zip(self._readers[known + part], values, strict=True)]
 
     def _columns(self, schema: Any, part: str) -> list[Callable[[Any], Any]]:
-        """How each column is read."""
+        """The converter of each column."""
         rows = (schema or {}).get("fields") or ()
         found = next((f.get("fields") or () for f in rows if f.get("field") == part), ())
         types = {str(f.get("field")).lower(): f for f in found}
@@ -116,7 +116,7 @@ def _value(read: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _reader(kind: Type, schema: Mapping[str, Any] | None, times: Times) -> Callable[[Any], Any]:
-    """The function that makes a Python value of what an event has for a column."""
+    """A function that converts an event's value to the Python value of a column."""
     name = ((schema or {}).get("name") or "").rpartition(".")[2]
     if name == "Date":
         return days
@@ -134,5 +134,5 @@ def _reader(kind: Type, schema: Mapping[str, Any] | None, times: Times) -> Calla
 
 @lru_cache(maxsize=4096)
 def unscaled(text: str, scale: int) -> Decimal:
-    """The decimal whose digits are the bytes of a two's complement, in base 64."""
+    """Decode a decimal from two's complement bytes in base 64."""
     return Decimal(f"{int.from_bytes(base64.b64decode(text), 'big', signed=True)}e{-scale}")

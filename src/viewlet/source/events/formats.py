@@ -1,4 +1,4 @@
-"""Events of a log as changes of a table: plain JSON rows, or change events of Debezium."""
+"""The formats of messages: plain JSON rows, or Debezium's change events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from viewlet.warehouse.declare.tables import Table
 
 EventFormat = Literal["json", "debezium"]
 Take = Callable[[NetChanges, "str | bytes | None", "str | bytes | None", Place], None]
-"""Adds what a message says: its value and its key."""
+"""Adds a message, given its value and its key."""
 
 
 def read_format(given: str, times: str) -> tuple[EventFormat, Times]:
-    """What a user says that events are."""
+    """Validate the format of events."""
     format: EventFormat | None = next((f for f in get_args(EventFormat) if f == given.lower()), None)
     if format is None:
         raise SqlError(f"{given} is not a format of events", hint=" or ".join(get_args(EventFormat)))
@@ -28,7 +28,7 @@ def read_format(given: str, times: str) -> tuple[EventFormat, Times]:
 
 
 def event_taker(table: Table, format: EventFormat, times: Times) -> Take:
-    """The function that adds what a message says to the changes of a table; what says nothing is a bad record."""
+    """A function that adds messages to the changes of a table; those it cannot read become bad records."""
     take = _debezium(table, times) if format == "debezium" else _rows(table, times)
 
     def taken(net: NetChanges, value: str | bytes | None, key: str | bytes | None, place: Place) -> None:
@@ -59,7 +59,7 @@ def _debezium(table: Table, times: Times) -> Take:
 
 
 def _rows(table: Table, times: Times) -> Take:
-    """A value is a row; where there is a primary key, it replaces the row of its key, and no value takes that away."""
+    """A value is a row. With a primary key it replaces the row with its key, and a missing value deletes that row."""
     readers = [(f.name, from_json(f.type, times)) for f in table.fields]
 
     def row(given: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""JSON values as Python values for a column: types without JSON literals come as numbers and strings."""
+"""Converts JSON values to Python values of a column; types without JSON literals are numbers and strings."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any, Literal
 from viewlet.plan.types import Type
 
 Times = Literal["", "seconds", "millis", "micros"]
-"""What whole numbers mean as times; unless said, they are none."""
+"""The unit of integers in time columns; empty if integers are not times."""
 PER_SECOND = {"seconds": 1, "millis": 1_000, "micros": 1_000_000}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _NOT_NUMBERS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 
 
 def parse_json(text: str | bytes) -> Any:
-    """A JSON text; numbers keep all of their digits."""
+    """Parse JSON; numbers keep all their digits."""
     return json.loads(text, parse_float=Decimal)
 
 
 def from_json(kind: Type, times: Times = "") -> Callable[[Any], Any]:
-    """The function that makes a Python value of a JSON value; what is none stays as it is, and is refused later."""
+    """A function that converts JSON values to Python values; invalid ones stay as they are, and are refused later."""
     match kind.name:
         case "float" | "double":
             return _double
@@ -56,7 +56,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def days(value: int) -> Any:
-    """The date of a number of days since 1970."""
+    """The date a number of days after 1970."""
     try:
         return dt.date(1970, 1, 1) + dt.timedelta(days=value)
     except OverflowError:
@@ -64,7 +64,7 @@ def days(value: int) -> Any:
 
 
 def moment(value: int, unit: str, kind: Type) -> Any:
-    """The time of a number since 1970, or since midnight."""
+    """The time a number of units after 1970, or after midnight."""
     try:
         found = _EPOCH + dt.timedelta(microseconds=value * (1_000_000 // PER_SECOND[unit]))
     except OverflowError:

@@ -1,7 +1,7 @@
 """A Kafka topic as the source of a table.
 
-Offsets are part of the epoch that ingested the messages; none are committed to Kafka. So each message counts exactly
-once here, however often a producer or a connector wrote it.
+Offsets are part of the epoch that ingested the messages; none are committed to Kafka. So each message is ingested
+exactly once. Change events that a connector wrote again are recognized by their versions, if they have any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from viewlet.source.feed import Batch, Feed, Target, fields_of
 
 @dataclass(frozen=True)
 class Kafka(Feed):
-    """A topic of a Kafka cluster."""
+    """A Kafka topic as a source."""
 
     kind: ClassVar[str] = "kafka"
     servers: str
@@ -31,7 +31,7 @@ class Kafka(Feed):
     format: EventFormat = "json"
     times: Times = ""
     config: str = ""
-    """A file with further settings of the client, `name=value` lines; secrets stay there."""
+    """A file with further client settings, `name=value` lines; secrets stay in it."""
     on_bad: OnBad = "FAIL EPOCH"
 
     def batches(self, target: Target) -> Generator[Batch, None, None]:
@@ -61,8 +61,8 @@ def kafka(
 ) -> Kafka:
     """A topic of a Kafka cluster, for `db.create_table(…, source=…)`.
 
-    `format`: "json", each value a row, or "debezium", change events. `times`: what whole numbers mean in columns of
-    times: "seconds", "millis" or "micros". `config`: a file with more settings of librdkafka, `name=value` lines.
+    `format`: "json", each value a row, or "debezium", change events. `times`: the unit of integers in time columns:
+    "seconds", "millis" or "micros". `config`: a file with more settings of librdkafka, `name=value` lines.
     """
     kind, unit = read_format(arguments.text("the format", format), arguments.text("times", times))
     file = os.path.abspath(config) if config else ""
@@ -71,7 +71,7 @@ def kafka(
 
 
 def client_settings(servers: str, config: str) -> dict[str, str]:
-    """The settings of a client: where the cluster is, and what a file says."""
+    """The settings of a client: the cluster's address and those of a file."""
     found = {"bootstrap.servers": servers}
     if config:
         for line in Path(config).read_text(encoding="utf-8").splitlines():
@@ -84,5 +84,5 @@ def client_settings(servers: str, config: str) -> dict[str, str]:
 
 
 def read(document: Mapping[str, Any]) -> Kafka:
-    """The source that a document describes."""
+    """Decode a Kafka source."""
     return Kafka(**fields_of(document))

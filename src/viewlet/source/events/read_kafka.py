@@ -15,15 +15,15 @@ from viewlet.source.feed import Batch, Target
 from viewlet.source.net_changes import NetChanges, Place
 
 MESSAGES = 20_000
-"""How many messages an epoch takes in at most."""
+"""The most messages of an epoch."""
 WAIT = 10.0
-"""Seconds to wait for an answer of the cluster."""
+"""Seconds to wait for an answer from the cluster."""
 Offsets = dict[int, int]
-"""For each partition, the offset that is read next."""
+"""The next offset to read, by partition."""
 
 
 def read_kafka(source: Kafka, target: Target) -> Generator[Batch, None, None]:
-    """What is new in the topic, up to the ends of its partitions."""
+    """New messages of the topic, up to the ends of its partitions."""
     position = target.position() or {"offsets": {}}
     take = event_taker(target.table, source.format, source.times)
     with _consuming(source) as consumer:
@@ -46,13 +46,13 @@ def read_kafka(source: Kafka, target: Target) -> Generator[Batch, None, None]:
 
 @contextmanager
 def _consuming(source: Kafka) -> Iterator[Any]:
-    """A consumer that belongs to no group's assignment and commits nothing to Kafka."""
+    """A consumer without group assignment, which commits nothing to Kafka."""
     client = needed("confluent_kafka", "kafka")
     own = {
         "group.id": "viewlet",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        "fetch.wait.max.ms": 20,  # the end of a partition is told after that long
+        "fetch.wait.max.ms": 20,  # bounds the delay until the end of a partition is reported
         "log_level": 0,
     }
     try:
@@ -66,7 +66,7 @@ def _consuming(source: Kafka) -> Iterator[Any]:
 
 
 def _start(source: Kafka, consumer: Any, known: Offsets) -> Offsets:
-    """Where each partition is read next: after what was read, or at its start; what is gone by then is refused."""
+    """The next offset of each partition: after the last one read, or its start; raise if messages are gone unread."""
     client = needed("confluent_kafka", "kafka")
     found = consumer.list_topics(source.topic, timeout=WAIT).topics[source.topic]
     if found.error is not None or not found.partitions:
@@ -86,17 +86,17 @@ def _start(source: Kafka, consumer: Any, known: Offsets) -> Offsets:
 
 @dataclass
 class _Log:
-    """The messages of a topic that were not read yet."""
+    """The unread messages of a topic."""
 
     source: Kafka
     consumer: Any
     offsets: Offsets
     ended: set[int] = field(default_factory=set)
-    """The partitions whose ends were reached."""
+    """The partitions read to their ends."""
     moved: bool = False
 
     def messages(self) -> Iterator[Any]:
-        """The next messages, as many as an epoch takes in, or up to the ends of all partitions."""
+        """The next messages, as many as fit an epoch, or up to the ends of all partitions."""
         before, count = dict(self.offsets), 0
         while count < MESSAGES and len(self.ended) < len(self.offsets):
             message = self.consumer.poll(WAIT)
@@ -111,7 +111,7 @@ class _Log:
         self.moved = self.offsets != before
 
     def _ended(self, message: Any) -> int:
-        """The partition whose end was reached; any other error is raised."""
+        """The partition whose end a message reports; raise other errors."""
         client = needed("confluent_kafka", "kafka")
         if message.error().code() != client.KafkaError._PARTITION_EOF:
             raise client.KafkaException(message.error())

@@ -1,4 +1,4 @@
-"""Ingesting files of change events: each file counts once, and its events apply in the order of names and lines."""
+"""Ingests files of change events: each file once, with events in the order of file names and lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOTHING = pa.table({})
 
 
 def take_event_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iterator[int]:
-    """Commit the events of new files; the numbers of the epochs."""
+    """Commit the events of new files; yield the epochs."""
     new = find_changes(folder, known_files(warehouse.store.snapshot(), table), only_new=True)
     for batch in batches(sorted(new, key=lambda change: change.file)):
         wait_until_settled(batch)
@@ -44,7 +44,7 @@ def take_event_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iter
 
 
 def _read(folder: Folder, table: Table, files: list[FileChange], net: NetChanges) -> list[FileRows]:
-    """Add the events of files to the changes; a file that changes meanwhile ends it, and is left for the next time."""
+    """Add the events of files to the changes; stop at a file that changes meanwhile, which is read the next time."""
     take = event_taker(table, "debezium", cast(Times, folder.option("times")))
     read: list[FileRows] = []
     for change in files:

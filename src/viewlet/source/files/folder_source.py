@@ -1,8 +1,8 @@
-"""A folder of files as the source of a table: new files are insertions, replaced and deleted ones changes.
+"""A folder of files as the source of a table: new files insert rows, replaced and deleted ones change them.
 
-What is known of each file (its size, time and inode, and how many rows it gave) is a bag beside the table, and so are
-its rows by file, so that a file that is replaced or deleted takes its own rows with it. An APPEND ONLY table counts
-every file once, by its path, as Spark's streams do, and keeps no rows by file. So does one whose files hold change events.
+Bags beside the table hold the state of each file (size, time, inode, number of rows) and its rows, so that replacing or
+deleting a file deletes its rows. An APPEND ONLY table reads every file once, by its path, as Spark's streams do, and
+stores no rows by file. So does a table whose files hold change events.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ _OPTIONS: Mapping[Format, tuple[str, ...]] = {
     "parquet": _ANY,
     "debezium": (*_ANY, "encoding", "times"),
 }  # fmt: skip
-"""Spark's options of each format that mean the same here; `times` is our own: what whole numbers are as times."""
+"""The options of Spark that each format supports; `times`, the unit of integers in time columns, is Viewlet's own."""
 
 
 @dataclass(frozen=True)
 class Folder(Source):
-    """Files of one format in a folder."""
+    """A folder of files of one format as a source."""
 
     kind: ClassVar[str] = "folder"
     path: str
     format: Format
     options: tuple[tuple[str, str], ...] = ()
-    """By their names in lower case."""
+    """Options by name, in lower case."""
     on_bad: OnBad = "FAIL EPOCH"
 
     def option(self, name: str, default: str = "") -> str:
@@ -83,7 +83,7 @@ class Folder(Source):
 
     @property
     def tells_changes(self) -> bool:
-        """Whether files hold changes of rows, not rows."""
+        """Whether files hold change events rather than rows."""
         return self.format == "debezium"
 
     def bags(self, table: Table) -> list[Bag]:
@@ -132,7 +132,7 @@ def folder(
     *,
     on_bad_record: str = "FAIL EPOCH",
 ) -> Folder:
-    """A folder of files, for `db.create_table(…, source=…)`; `options` are those that Spark has for the format.
+    """A folder of files, for `db.create_table(…, source=…)`; `options` are Spark's options for the format.
 
     `on_bad_record`: "FAIL EPOCH", "DROP ROW", "KEEP ASIDE" (in a separate table), or "READ NULLS" (as Spark does).
     """
@@ -153,7 +153,7 @@ def folder(
 
 
 def read(document: Mapping[str, Any]) -> Folder:
-    """The folder that a document describes."""
+    """Decode a folder source."""
     options = tuple(sorted(document["options"].items()))
     return Folder(document["path"], document["format"], options, document["on_bad"])
 

@@ -1,4 +1,4 @@
-"""The files of a folder, and how they differ from those read before."""
+"""Lists the files of a folder and finds those that changed since the last reading."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from viewlet.errors import RejectedEpoch
 from viewlet.source.files.folder_source import Folder
 
 TICK = 0.02
-"""Seconds in which a file system's clock may not tell two changes apart; a file is read once its last one is older."""
+"""Seconds within which a file system may give two changes the same time; files are read once their time is older."""
 MOST_BYTES = 64 << 20
-"""How much is read for one epoch; a larger file is read alone."""
+"""Bytes of files read for one epoch; a larger file is read alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What tells one version of a file from another."""
+    """The identity of a version of a file."""
 
     size: int
     changed: int
@@ -31,10 +31,10 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that is not what it was."""
+    """A new, changed or deleted file."""
 
     file: str
-    """Its path below the folder."""
+    """Its path relative to the folder."""
     before: FileState | None
     now: FileState | None
 
@@ -49,7 +49,7 @@ def state_of(file: Path | BinaryIO) -> FileState:
 
 
 def list_files(folder: Folder) -> dict[str, FileState]:
-    """The files of a folder, by their paths in it; names that begin with _ or . are not data, as in Spark."""
+    """The files of a folder by relative path; names that start with _ or . are ignored, as in Spark."""
     root = Path(folder.path)
     if not root.is_dir():
         raise RejectedEpoch(f"there is no folder {root}", hint="make it, or drop the table that reads it")
@@ -59,7 +59,7 @@ def list_files(folder: Folder) -> dict[str, FileState]:
         if fnmatch.fnmatchcase(path.name, pattern):
             try:
                 found[str(path.relative_to(root))] = state_of(path)
-            except FileNotFoundError:  # gone since it was listed
+            except FileNotFoundError:  # deleted since it was listed
                 continue
     return found
 
@@ -75,7 +75,7 @@ def _walk(root: Path, *, deep: bool) -> Iterator[Path]:
 
 
 def find_changes(folder: Folder, known: Mapping[str, FileState], *, only_new: bool) -> list[FileChange]:
-    """What differs from what is known, oldest first; `only_new`: files that were read stay as they were."""
+    """The changed files, oldest first; `only_new`: ignore changes of files already read."""
     there = list_files(folder)
     changed = [FileChange(f, known.get(f), there.get(f)) for f in {**known, **there} if known.get(f) != there.get(f)]
     wanted = [c for c in changed if c.before is None] if only_new else changed
@@ -83,7 +83,7 @@ def find_changes(folder: Folder, known: Mapping[str, FileState], *, only_new: bo
 
 
 def batches(changes: list[FileChange]) -> Iterator[list[FileChange]]:
-    """The changes in portions that an epoch takes at once."""
+    """The changes in portions of one epoch each."""
     batch: list[FileChange] = []
     for change in changes:
         if batch and sum(c.size for c in batch) + change.size > MOST_BYTES:
@@ -95,7 +95,7 @@ def batches(changes: list[FileChange]) -> Iterator[list[FileChange]]:
 
 
 def wait_until_settled(changes: list[FileChange]) -> None:
-    """Wait until a change to come would show in the files' times."""
+    """Wait until any further change would alter the files' times."""
     newest = max((c.now.changed for c in changes if c.now), default=0) / 1e9
     wait = newest + TICK - time.time()
     if 0 < wait <= TICK:

@@ -1,4 +1,4 @@
-"""Users' files, loaded once: Parquet directly, text through Spark."""
+"""Loads files into a table once: Parquet directly, text through Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_files(
     format: str,
     options: Mapping[str, Any],
 ) -> None:
-    """Put the rows of a file, or of the files in a folder, into a table."""
+    """Insert the rows of a file, or of the files in a folder, into a table."""
     table = warehouse.catalog.table(name)
     known = arguments.text("the format of files", format).lower()
     if known not in get_args(Format):

@@ -1,4 +1,4 @@
-"""Files to rows: text through Spark, Parquet through Arrow; and the records that are bad."""
+"""Reads files into rows and bad records: text through Spark, Parquet through Arrow."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
     from viewlet.spark.sessions import Sessions
 
 HANDLED = ("encoding", "header", "enforceschema", "multiline", "comment", "pathglobfilter", "recursivefilelookup")
-"""Options that are not for the parser."""
+"""Options handled here rather than by Spark's parser."""
 
 
 @dataclass(slots=True)
 class FileRows:
-    """What one version of a file holds."""
+    """The rows and bad records of one version of a file."""
 
     file: str
     state: FileState
     rows: pa.Table
     bad: list[BadRecord] = field(default_factory=list)
     events: int = 0
-    """How many changes it tells, where it holds no rows."""
+    """The number of change events, if it holds these instead of rows."""
 
 
 def read_files(sessions: Sessions, table: Table, folder: Folder, changes: Sequence[FileChange]) -> list[FileRows]:
-    """The contents of the files that are there; one that changes meanwhile is left for the next time."""
+    """The contents of files; a file that changes meanwhile is left for the next reading."""
     fields = tuple(replace(f, nullable=True) for f in table.fields)
     read = _read_parquet if folder.format == "parquet" else _read_text
     found = []
@@ -62,12 +62,12 @@ def read_files(sessions: Sessions, table: Table, folder: Folder, changes: Sequen
 def _open(path: Path) -> BinaryIO | None:
     try:
         return path.open("rb")
-    except FileNotFoundError:  # gone since it was listed: the next look says so
+    except FileNotFoundError:  # deleted since it was listed; the next listing shows it
         return None
 
 
 def _read_parquet(folder: Folder, fields: Sequence[Field], name: str, file: io.BytesIO) -> pa.Table | BadRecord:
-    """The columns of a Parquet file; those that it lacks are NULL, others are left alone, as in Spark."""
+    """The table's columns of a Parquet file; missing ones are NULL and further ones ignored, as in Spark."""
     try:
         opened = pq.ParquetFile(file)
         there = {given.lower(): given for given in opened.schema_arrow.names}
@@ -97,7 +97,7 @@ def _read_text(folder: Folder, fields: Sequence[Field], name: str, file: io.Byte
 def _parsed(
     sessions: Sessions, table: str, folder: Folder, fields: tuple[Field, ...], found: list[tuple[str, FileState, Any]]
 ) -> list[FileRows]:
-    """The rows of files, parsed all at once."""
+    """The rows of text files, parsed by one Spark query."""
     nothing = pa.schema([(f.name, arrow_type(f.type)) for f in fields]).empty_table()
     made = [FileRows(name, state, nothing) for name, state, _ in found]
     texts = [(at, record) for at, (_, _, given) in enumerate(found) if isinstance(given, list) for record in given]
@@ -118,7 +118,7 @@ def _parse_texts(
     made: list[FileRows],
     texts: list[tuple[int, Record]],
 ) -> None:
-    """Let Spark parse the records of files, and put its rows and what it could not read into these."""
+    """Parse the records of files with Spark, and add rows and bad records to `made`."""
     from viewlet.spark.parse_records import parse_records
 
     options = {name: value for name, value in folder.options if name not in HANDLED}
@@ -137,7 +137,7 @@ def _parse_texts(
 
 
 def _are_arrays(folder: Folder, texts: pa.Array) -> Mask:
-    """Which records are JSON arrays, of which Spark would parse the first element alone."""
+    """Which records are JSON arrays, of which Spark would parse only the first element."""
     if folder.format != "json":
         return np.zeros(len(texts), dtype=np.bool_)
     return truth_of(pc.starts_with(pc.utf8_ltrim_whitespace(texts), "["))
@@ -151,7 +151,7 @@ def _take_table(table: str, fields: tuple[Field, ...], file: FileRows, given: pa
 
 
 def _checked(table: Table, file: FileRows) -> FileRows:
-    """A file without the rows that are NULL where the table has none."""
+    """A file with rows that have NULL in NOT NULL columns moved to the bad records."""
     for f in (f for f in table.fields if not f.nullable):
         missing = truth_of(file.rows[f.name].combine_chunks().is_null())
         for row in file.rows.filter(pa.array(missing)).to_pylist():
@@ -161,6 +161,6 @@ def _checked(table: Table, file: FileRows) -> FileRows:
 
 
 def file_rows(column: str, file: FileRows) -> Rows:
-    """The rows of a file, each with its name."""
+    """The rows of a file, with its name as a column."""
     names = pa.array([file.file] * file.rows.num_rows, pa.string())
     return Rows.of(file.rows.add_column(0, column, names))

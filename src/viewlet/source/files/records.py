@@ -1,4 +1,4 @@
-"""The records of text files with their lines, and why one cannot be read."""
+"""Splits text files into records with line numbers, and explains bad ones."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from viewlet.source.files.folder_source import Folder
 from viewlet.source.files.xml_records import row_tag, split_records, values_of
 
 Record = tuple[int, str]
-"""Its first line, from 1, and its text."""
+"""The number of its first line, from 1, and its text."""
 _SPACE = "".join(map(chr, range(33)))
-"""What Java's `trim` takes away."""
+"""The characters that Java's `trim` removes."""
 
 
 class BadHeader(Exception):
@@ -26,7 +26,7 @@ class BadHeader(Exception):
 
 
 def records_of(folder: Folder, fields: Sequence[Field], name: str, file: io.BytesIO) -> Iterator[Record]:
-    """The records of a file, without blank lines, comments and the header: what Spark's readers see."""
+    """The records of a file as Spark's readers see them: without blank lines, comments and the header."""
     text = io.TextIOWrapper(_decompressed(name, file), folder.option("encoding", "utf-8"), errors="replace")
     if folder.format == "xml":
         return split_records(text.read(), row_tag(dict(folder.options)))
@@ -46,7 +46,7 @@ def _decompressed(name: str, file: io.BytesIO) -> BinaryIO:
 
 
 def _joined(lines: Iterator[Record], quote: str) -> Iterator[Record]:
-    """Records that go on over lines as long as a quote is open."""
+    """Join lines into records while a quote is open."""
     for number, line in lines:
         while line.count(quote) % 2 and (more := next(lines, None)) is not None:
             line = f"{line}\n{more[1]}"
@@ -62,7 +62,7 @@ def _check_header(folder: Folder, fields: Sequence[Field], header: Record | None
 
 
 def reason(folder: Folder, fields: Sequence[Field], text: str, values: Sequence[Any]) -> str:
-    """Why a record cannot be read; `values` are what Spark made of its columns, NULL where it could not."""
+    """The reason why a record cannot be read; `values` are Spark's, NULL where parsing failed."""
     if folder.format == "csv":
         cells = _cells(folder, text)
         if len(cells) != len(fields):
@@ -80,7 +80,7 @@ def reason(folder: Folder, fields: Sequence[Field], text: str, values: Sequence[
 
 
 def _named_values(folder: Folder, text: str) -> dict[str, Any]:
-    """What a record of JSON or XML gives for each name; ValueError says why it gives nothing."""
+    """The values of a JSON or XML record by name; raise ValueError with the reason if it cannot be parsed."""
     if folder.format == "xml":
         return values_of(text, folder.option("attributePrefix", "_"))
     try:
@@ -93,7 +93,7 @@ def _named_values(folder: Folder, text: str) -> dict[str, Any]:
 
 
 def _cells(folder: Folder, text: str) -> list[str]:
-    """The texts between the separators, near enough to Spark's to say what is wrong."""
+    """The cells of a CSV record, close enough to Spark's parser to explain errors."""
     separator = folder.option("sep") or folder.option("delimiter") or ","
     if len(separator) > 1:
         return text.split(separator)

@@ -1,4 +1,4 @@
-"""Ingesting the changes of a folder: each portion of changed files is one epoch, which includes the position."""
+"""Ingests the changes of a folder: each portion of changed files is one epoch, which includes the position."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def take_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iterator[int]:
-    """Commit what is new, replaced and gone in a folder; the numbers of the epochs."""
+    """Commit the new, replaced and deleted files of a folder; yield the epochs."""
     changes = find_changes(folder, known_files(warehouse.store.snapshot(), table), only_new=table.append_only)
     for batch in batches(changes):
         wait_until_settled(batch)
@@ -47,7 +47,7 @@ def take_files(warehouse: Warehouse, table: Table, folder: Folder) -> Iterator[i
 
 
 def known_files(snapshot: Snapshot, table: Table) -> dict[str, FileState]:
-    """What was read so far."""
+    """The files read so far."""
     rows = snapshot.contents(position_bag(table)).consolidated()
     columns = (rows[name].to_pylist() for name in ("file", "size", "changed", "inode"))
     return {file: FileState(*state) for file, *state in zip(*columns, strict=True)}
@@ -55,7 +55,7 @@ def known_files(snapshot: Snapshot, table: Table) -> dict[str, FileState]:
 
 @dataclass
 class _Portion:
-    """Some files that changed, on their way into a table."""
+    """A portion of changed files to ingest."""
 
     warehouse: Warehouse
     table: Table
@@ -63,7 +63,7 @@ class _Portion:
     files: list[FileChange]
 
     def commit(self) -> int | None:
-        """Take the files in; the number of the epoch, or None if none of them stayed as it was meanwhile."""
+        """Ingest the files; return the epoch, or None if all of them changed while they were read."""
         began = time.time()
         read = read_files(self.warehouse.sessions, self.table, self.folder, self.files)
         gone = {c.file for c in self.files if c.now is None}
@@ -93,7 +93,7 @@ class _Portion:
             return commit_epoch(self.warehouse, deltas, advance)
 
     def _rows_of(self, snapshot: Snapshot, bag: str, column: str, files: list[str]) -> Rows:
-        """What is kept of some files in a bag by file; nothing where there is no such bag."""
+        """The rows of files in a bag keyed by file; none if there is no such bag."""
         if not snapshot.has(bag):
             return Rows.empty({column: pa.string(), **self.table.types})
         names = pa.array(files, pa.string())
@@ -101,14 +101,14 @@ class _Portion:
         return rows.filter(truth_of(pc.is_in(rows[column], names))).consolidate()
 
     def _apply(self, changes: TableChanges, old: Rows, read: list[FileRows]) -> Rows | None:
-        """Change the table by what differs between old and new rows; what changes of its rows by file, if these are kept."""
+        """Apply the difference of old and new rows; return the change of the rows by file, if these are stored."""
         column = file_column(self.table)
         new = [file_rows(column, file).select(old.names) for file in read]
         gone, come = exchange_rows(changes, old, Rows.concat([old.slice(0, 0), *new]))
         return None if self.table.append_only else Rows.concat([gone.negated(), come])
 
     def _bad_changes(self, snapshot: Snapshot, old: list[str], read: list[FileRows]) -> list[tuple[TableChanges, Rows]]:
-        """How the table of bad records changes, if there is one."""
+        """The changes of the table of bad records, if there is one."""
         made = []
         for aside in self.folder.asides(self.table):
             assert aside.index is not None
@@ -120,7 +120,7 @@ class _Portion:
 
 
 def reading_record(table: Table, read: list[FileRows], gone: int, began: float) -> dict[str, Any]:
-    """What the epoch's record says of the reading; the lag is the time since the oldest change that it takes in."""
+    """The source's part of the epoch's record; the lag is the time since the oldest change of the portion."""
     now = time.time()
     oldest = min((f.state.changed / 1e9 for f in read), default=began)
     return {
@@ -134,7 +134,7 @@ def reading_record(table: Table, read: list[FileRows], gone: int, began: float) 
 
 
 def position_rows(read: list[FileRows]) -> Rows:
-    """What is to be known of files that were read."""
+    """The state of files that were read, as rows."""
     rows = [
         (f.file, f.state.size, f.state.changed, f.state.inode, f.rows.num_rows + f.events, len(f.bad)) for f in read
     ]
@@ -144,7 +144,7 @@ def position_rows(read: list[FileRows]) -> Rows:
 
 
 def reading_status(snapshot: Snapshot, table: Table) -> dict[str, int]:
-    """How much was read: files, their rows, and records that could not be read."""
+    """The numbers of files, rows and bad records read so far."""
     known = snapshot.contents(position_bag(table)).consolidated()
     totals = {name: pc.sum(known[name]).as_py() or 0 for name in ("rows", "bad")}
     return {"files": len(known), **totals}

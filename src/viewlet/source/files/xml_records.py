@@ -1,4 +1,4 @@
-"""The records of XML files: what stands between the tags that `rowTag` names, as Spark's reader splits files."""
+"""Splits XML files into records, the elements named by `rowTag`, as Spark's reader does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Unclosed(Exception):
 
 
 def split_records(text: str, tag: str) -> Iterator[tuple[int, str]]:
-    """Each outermost element of a name: the line that it begins in, from 1, and its text."""
+    """The outermost elements with a tag: the number of the first line, from 1, and the text."""
     depth, start, line = 0, 0, 1
     for mark in _marks(tag).finditer(text):
         if mark.lastgroup == "open":
@@ -33,7 +33,7 @@ def split_records(text: str, tag: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def _marks(tag: str) -> re.Pattern[str]:
-    """What begins or ends an element of a name; comments and CDATA, in which nothing does, are passed over whole."""
+    """A pattern for start and end tags; it matches comments and CDATA as a whole, so that tags in them are skipped."""
     name = re.escape(tag)
     return re.compile(
         rf"""(?P<inert><!--.*?-->|<!\[CDATA\[.*?\]\]>)
@@ -44,7 +44,7 @@ def _marks(tag: str) -> re.Pattern[str]:
 
 
 def values_of(text: str, prefix: str) -> dict[str, str]:
-    """The texts of a record's attributes and children, by name; what is not well-formed raises ValueError."""
+    """The texts of a record's attributes and children, by name; raise ValueError if it is not well-formed."""
     try:
         element = ET.fromstring(text)
     except ET.ParseError as error:
@@ -54,7 +54,7 @@ def values_of(text: str, prefix: str) -> dict[str, str]:
 
 
 def row_tag(options: Mapping[str, str]) -> str:
-    """The tag of records, which Spark wants to be told."""
+    """The tag of records, which Spark requires."""
     if not options.get("rowtag"):
         raise SqlError("a folder of XML files needs the tag of its records", hint="OPTIONS (rowTag = 'order')")
     return options["rowtag"]

@@ -1,4 +1,4 @@
-"""Changes that come as Arrow tables, from tables with versions."""
+"""Converts changes in Arrow tables, from versioned tables, to batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from viewlet.warehouse.declare.tables import Table
 def arrow_batch(
     table: Table, position: Position, come: pa.Table, gone: pa.Table, place: Place, oldest: float | None = None
 ) -> Batch:
-    """A batch of rows that come and rows that go; those that the table's columns cannot hold are bad, or were never in."""
+    """A batch of inserted and deleted rows. Unreadable insertions are bad records; unreadable deletions have no row."""
     new, bad = readable_rows(table, come, place)
     old, _ = readable_rows(table, gone, place)
     if table.primary_key:
@@ -27,7 +27,7 @@ def arrow_batch(
 
 
 def _keys(table: Table, rows: pa.Table) -> pa.Table:
-    """The keys of rows; one that cannot be read belongs to no row of the table."""
+    """The keys of rows, without unreadable ones, which no row of the table has."""
     picked = pick_columns(table, rows, "the source", table.primary_key)
     try:
         return to_arrow(table.name, table.fields, picked, columns=table.primary_key)
@@ -37,7 +37,7 @@ def _keys(table: Table, rows: pa.Table) -> pa.Table:
 
 
 def readable_rows(table: Table, rows: pa.Table, place: Place) -> tuple[pa.Table, list[Placed]]:
-    """The rows that the table's columns can hold; the others are bad records."""
+    """The rows that fit the table's columns, and the others as bad records."""
     picked = pick_columns(table, rows, place.file)
     try:
         return to_arrow(table.name, table.fields, picked), []
@@ -48,7 +48,7 @@ def readable_rows(table: Table, rows: pa.Table, place: Place) -> tuple[pa.Table,
 
 
 def pick_columns(table: Table, rows: pa.Table, place: str, names: Sequence[str] | None = None) -> pa.Table:
-    """The columns that the table has, by name; it must have them all."""
+    """The table's columns, by name; raise if one is missing."""
     there = {name.lower(): at for at, name in enumerate(rows.column_names)}
     wanted = table.names if names is None else names
     if missing := [name for name in wanted if name.lower() not in there]:
@@ -58,6 +58,6 @@ def pick_columns(table: Table, rows: pa.Table, place: str, names: Sequence[str] 
 
 
 def without_views(rows: pa.Table) -> pa.Table:
-    """The same rows with strings and bytes as Arrow has always had them; not all of its functions know views."""
+    """Convert string and binary views to plain types, since not all Arrow functions support views."""
     plain = {"string_view": pa.string(), "binary_view": pa.binary()}
     return rows.cast(pa.schema([f.with_type(plain.get(str(f.type), f.type)) for f in rows.schema]))

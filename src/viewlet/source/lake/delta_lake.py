@@ -30,7 +30,7 @@ _COME = ("insert", "update_postimage")
 
 @dataclass(frozen=True)
 class Delta(Feed):
-    """A Delta table."""
+    """A Delta table as a source."""
 
     kind: ClassVar[str] = "delta"
     path: str
@@ -52,7 +52,7 @@ class Delta(Feed):
                 yield self._version(target.table, table, version)
 
     def _version(self, table: Table, source: DeltaTable, version: int) -> Batch:
-        """What a version changed."""
+        """The changes of a version."""
         changes = self._changes(source, version)
         come, gone = (changes.filter(pc.is_in(changes["_change_type"], pa.array(kinds))) for kinds in (_COME, _GONE))
         moments = changes["_commit_timestamp"].cast(pa.timestamp("ms")).cast(pa.int64())
@@ -101,5 +101,5 @@ def delta(path: str | Path, *, on_bad_record: str = "FAIL EPOCH") -> Delta:
 
 
 def read(document: Mapping[str, Any]) -> Delta:
-    """The source that a document describes."""
+    """Decode a Delta source."""
     return Delta(**fields_of(document))

@@ -1,7 +1,7 @@
 """An Iceberg table as the source of a table: all rows first, then the difference of snapshots.
 
-A snapshot is a set of data files, each with the deletions that apply to it. Only files that are not in both of two
-snapshots, or whose deletions differ, are read; a row that was merely rewritten is in both, and changes nothing.
+A snapshot is a set of data files, each with the deletions that apply to it. To compare two snapshots, only files that
+are in one of them, or whose deletions differ, are read. Rows that were only rewritten are in both and cancel.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _SECRET = ("secret", "password", "token", "credential")
 Tasks = dict[tuple[str, ...], "FileScanTask"]
-"""What reads a data file, by its path and those of its deletions."""
+"""The scan tasks of data files, by the paths of the file and its deletions."""
 
 
 @dataclass(frozen=True)
 class Iceberg(Feed):
-    """A table of an Iceberg catalog."""
+    """A table of an Iceberg catalog as a source."""
 
     kind: ClassVar[str] = "iceberg"
     catalog: str
@@ -69,7 +69,7 @@ class Iceberg(Feed):
 
 
 def _tasks(table: LakeTable, snapshot: int | None) -> Tasks:
-    """What a snapshot consists of."""
+    """The scan tasks of a snapshot."""
     if snapshot is None:
         return {}
     if table.snapshot_by_id(snapshot) is None:
@@ -82,7 +82,7 @@ def _tasks(table: LakeTable, snapshot: int | None) -> Tasks:
 
 
 def _rows(table: LakeTable, tasks: list[FileScanTask]) -> pa.Table:
-    """The rows of some files, with the columns that the table has now."""
+    """The rows of files, with the table's current columns."""
     arrow = needed("pyiceberg.io.pyarrow", "iceberg")
     everything = needed("pyiceberg.expressions", "iceberg").AlwaysTrue()
     return arrow.ArrowScan(table.metadata, table.io, table.schema(), everything).to_table(tasks)
@@ -90,7 +90,7 @@ def _rows(table: LakeTable, tasks: list[FileScanTask]) -> pa.Table:
 
 @contextmanager
 def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[Catalog]:
-    """A catalog, by its name in PyIceberg's own configuration, or by properties."""
+    """A catalog, by its name in PyIceberg's configuration, or by properties."""
     catalogs, exceptions = needed("pyiceberg.catalog", "iceberg"), needed("pyiceberg.exceptions", "iceberg")
     failures = tuple(
         kind for kind in vars(exceptions).values() if isinstance(kind, type) and issubclass(kind, Exception)
@@ -103,13 +103,13 @@ def catalog_of(name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[C
 
 @contextmanager
 def opened(catalog: str, name: str, properties: tuple[tuple[str, str], ...]) -> Iterator[LakeTable]:
-    """A table of a catalog, as it is now."""
+    """The current state of a table in a catalog."""
     with catalog_of(catalog, properties) as found:
         yield found.load_table(name)
 
 
 def read_properties(properties: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
-    """Properties of a catalog, none of which is a secret."""
+    """Validate the properties of a catalog; refuse secrets."""
     given = {name: str(value) for name, value in arguments.mapping("the properties", properties).items()}
     if secret := next((name for name in given if any(word in name.lower() for word in _SECRET)), None):
         raise SqlError(f"{secret} would be stored in the warehouse", hint="put it into ~/.pyiceberg.yaml")
@@ -125,13 +125,13 @@ def iceberg(
 ) -> Iceberg:
     """A table of an Iceberg catalog, for `db.create_table(…, source=…)`.
 
-    `catalog`: its name, as PyIceberg's configuration has it, or with `properties`, such as `uri` and `warehouse`.
+    `catalog`: its name in PyIceberg's configuration; or any name, with `properties` such as `uri` and `warehouse`.
     """
     name, own = arguments.text("the catalog", catalog), arguments.text("the table", table)
     return Iceberg(name, own, read_properties(properties), read_on_bad(on_bad_record, "READ NULLS"))
 
 
 def read(document: Mapping[str, Any]) -> Iceberg:
-    """The source that a document describes."""
+    """Decode an Iceberg source."""
     fields = fields_of(document)
     return Iceberg(**{**fields, "properties": tuple((name, value) for name, value in fields["properties"])})

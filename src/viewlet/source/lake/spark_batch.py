@@ -1,7 +1,6 @@
-"""Whatever Spark can read as a batch, as the source of a table: read whole, and compared with the table.
+"""Anything that Spark can read as a batch, as the source of a table: read as a whole, and compared with the table.
 
-Reading costs what the source costs; the rest costs in proportion to the difference. Without a difference, nothing is
-committed.
+Reading costs as much as the source; the rest is proportional to the difference. If there is none, nothing is committed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SECRET = ("password", "secret", "token", "credential")
 
 @dataclass(frozen=True)
 class SparkBatch(Feed):
-    """What `spark.read` gives for a format and options."""
+    """The rows of `spark.read` with a format and options."""
 
     kind: ClassVar[str] = "spark"
     format: str
@@ -57,7 +56,7 @@ class SparkBatch(Feed):
 
 
 def _batch(table: Table, net: Rows, bad: list[Placed], began: float) -> Batch:
-    """The difference: rows that come, and rows or keys that go."""
+    """The difference as a batch: inserted rows, and deleted rows or keys."""
     come, gone = net.filter(net.weights > 0).expanded(), net.filter(net.weights < 0).negated().expanded()
     keys = gone.select(table.primary_key) if table.primary_key else gone
     position = {"read": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(began))}
@@ -65,7 +64,7 @@ def _batch(table: Table, net: Rows, bad: list[Placed], began: float) -> Batch:
 
 
 def _expanded(value: str) -> str:
-    """A value, or the environment variable that it names."""
+    """A value, or the value of the environment variable that it names."""
     if not value.startswith("$"):
         return value
     if value[1:] not in os.environ:
@@ -76,9 +75,9 @@ def _expanded(value: str) -> str:
 def spark_batch(
     format: str, options: Mapping[str, Any] | None = None, *, on_bad_record: str = "FAIL EPOCH"
 ) -> SparkBatch:
-    """Whatever `spark.read.format(…).options(…).load()` returns, for `db.create_table(…, source=…)`.
+    """The rows of `spark.read.format(…).options(…).load()`, for `db.create_table(…, source=…)`.
 
-    An option such as a password names an environment variable: `{"password": "$SHOP_PASSWORD"}`.
+    Secrets are passed as names of environment variables: `{"password": "$SHOP_PASSWORD"}`.
     """
     given = {name: str(value) for name, value in arguments.mapping("the options", options).items()}
     for name, value in given.items():
@@ -89,6 +88,6 @@ def spark_batch(
 
 
 def read(document: Mapping[str, Any]) -> SparkBatch:
-    """The source that a document describes."""
+    """Decode a Spark source."""
     fields = fields_of(document)
     return SparkBatch(**{**fields, "options": tuple((name, value) for name, value in fields["options"])})

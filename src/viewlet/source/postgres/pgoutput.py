@@ -1,6 +1,6 @@
-"""Messages of PostgreSQL's logical replication, as its plugin `pgoutput` writes them in protocol version 1.
+"""Decodes messages of PostgreSQL's logical replication, from the plugin `pgoutput` in protocol version 1.
 
-Values come as the text that PostgreSQL shows for them (PostgreSQL's manual, "Logical Replication Message Formats").
+Values are in PostgreSQL's text form (PostgreSQL's manual, "Logical Replication Message Formats").
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from viewlet.source.net_changes import UNCHANGED, Unchanged
 Value = str | None | Unchanged
 Tuple = tuple[Value, ...]
 SINCE_1970 = 946_684_800
-"""Seconds from 1970 to 2000, where PostgreSQL's times begin."""
+"""Seconds from 1970 to 2000, PostgreSQL's epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A transaction begins; `lsn` is that of its commit."""
+    """The start of a transaction; `lsn` is that of its commit."""
 
     lsn: int
     time: float
@@ -28,26 +28,26 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A transaction ends; `end` is where the next one can begin."""
+    """The end of a transaction; `end` is the position after it."""
 
     end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table whose changes follow, as it is now."""
+    """The current definition of a table, sent before its changes."""
 
     oid: int
     name: str
     identity: str
-    """What old rows consist of: d, n, f or i, as in `pg_class.relreplident`."""
+    """The replica identity, which determines old rows: d, n, f or i, as in `pg_class.relreplident`."""
     columns: tuple[tuple[str, int], ...]
-    """Names, and the OIDs of types."""
+    """Names and type OIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """A row comes."""
+    """An inserted row."""
 
     oid: int
     new: Tuple
@@ -55,7 +55,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A row comes instead of another; `old` is told where the key changed, or where old rows are told whole."""
+    """An updated row; `old` is sent if the key changed, or if the replica identity is full."""
 
     oid: int
     old: Tuple | None
@@ -64,7 +64,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A row goes."""
+    """A deleted row."""
 
     oid: int
     old: Tuple
@@ -72,7 +72,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """All rows of some tables go."""
+    """The truncation of tables."""
 
     oids: tuple[int, ...]
 
@@ -81,7 +81,7 @@ Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate
 
 
 class _Bytes:
-    """A message, and a place in it."""
+    """A message and a position in it."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 1
@@ -116,7 +116,7 @@ class _Bytes:
 
 
 def decode(data: bytes) -> Message | None:
-    """The message that some bytes are; None for those that say nothing of rows."""
+    """Decode a message; None if it does not concern rows."""
     read = _READERS.get(data[:1])
     return None if read is None else read(_Bytes(data))
 
@@ -127,7 +127,7 @@ def _begin(data: _Bytes) -> Begin:
 
 def _commit(data: _Bytes) -> Commit:
     data.take("B")  # flags
-    data.take("q")  # where the commit is
+    data.take("q")  # the LSN of the commit
     return Commit(data.take("q"))
 
 
@@ -138,7 +138,7 @@ def _relation(data: _Bytes) -> Relation:
 
 
 def _column(data: _Bytes) -> tuple[str, int]:
-    data.take("B")  # whether it is part of the key
+    data.take("B")  # flags: part of the key
     name, kind = data.text(), data.take("I")
     data.take("i")  # the type's modifier
     return name, kind
@@ -173,11 +173,11 @@ _READERS: dict[bytes, Callable[[_Bytes], Message]] = {
 
 
 def parse_lsn(text: str) -> int:
-    """A place in PostgreSQL's log, `16/B374D848`, as a number."""
+    """Parse a position in PostgreSQL's log, such as `16/B374D848`."""
     high, _, low = text.partition("/")
     return (int(high, 16) << 32) | int(low, 16)
 
 
 def show_lsn(lsn: int) -> str:
-    """A place in PostgreSQL's log as it is written."""
+    """Format a position in PostgreSQL's log."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

@@ -1,8 +1,8 @@
-"""Reading a PostgreSQL table: a snapshot that begins where its replication slot does, then the slot's changes.
+"""Reads a PostgreSQL table: a snapshot as of the creation of its replication slot, then the slot's changes.
 
-A slot tells each transaction whole, in the order of commits. Peeking leaves it where it is; moving it lets
-PostgreSQL forget what is committed here. A process that is killed in between finds transactions again, and skips
-those that end at or before the place that its last epoch notes.
+A slot returns whole transactions, in commit order. Peeking does not advance it; advancing it lets PostgreSQL discard
+what is committed here. A process that is killed in between sees transactions again, and skips those that end at or
+before the position of its last epoch.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("viewlet")
 
 CHANGES = 20_000
-"""About how many changes an epoch takes in; a transaction is never divided."""
+"""The approximate number of changes of an epoch; transactions are never split."""
 CHUNK = 50_000
-"""How many rows of a snapshot are converted at once."""
+"""The number of rows of a snapshot that are converted at once."""
 BEHIND = 1 << 20
-"""How many bytes of log a slot may be behind while nothing of its table changes."""
+"""The bytes of log that a slot may lag behind while its table does not change."""
 
 Transaction = tuple[int, list[bytes]]
-"""Where a transaction ends in the log, and its messages."""
+"""The end of a transaction in the log, and its messages."""
 Peeked = tuple[list[Transaction], bool]
-"""What a slot tells, and whether it had more to tell."""
+"""Transactions of a slot, and whether it may have more."""
 
 
 @contextmanager
 def connected(database: str, **more: Any) -> Iterator[Session]:
-    """A session that shows values as they are read here, each statement a transaction of its own."""
+    """An autocommit session with the text formats of values that are parsed here."""
     psycopg = needed("psycopg", "postgres")
     options = " ".join(f"-c {name}={value.replace(' ', '')}" for name, value in SETTINGS.items())
     try:
@@ -71,14 +71,14 @@ def connected(database: str, **more: Any) -> Iterator[Session]:
 
 
 def _only_row(session: Session, query: str, *values: Any) -> tuple[Any, ...]:
-    """The row of a query that has exactly one."""
+    """The only row of a query."""
     row = session.execute(query, values or None).fetchone()
     assert row is not None, query
     return row
 
 
 def read_snapshot(source: Postgres, target: Target) -> Generator[Batch, None, None]:
-    """All rows, unless they were read before."""
+    """Read all rows, unless they were read before."""
     if target.position() is None:
         with connected(source.database) as session:
             yield _snapshot(source, target.table, session)
@@ -86,7 +86,7 @@ def read_snapshot(source: Postgres, target: Target) -> Generator[Batch, None, No
 
 @dataclass(frozen=True)
 class Reading:
-    """A table whose rows were read, and whose changes follow."""
+    """A table whose rows have been read, and whose changes follow."""
 
     source: Postgres
     target: Target
@@ -96,22 +96,22 @@ class Reading:
         return Slot(session, self.source.slot_of(table), self.source.publication_of(table))
 
     def place(self) -> int:
-        """How far it was read."""
+        """The position up to which it was read."""
         position = self.target.position()
         assert position is not None, "its rows are read first"
         return parse_lsn(position["lsn"])
 
     def batch(self, session: Session, transactions: Sequence[Transaction], lsn: int) -> Batch | None:
-        """What transactions change, up to a place."""
+        """The changes of transactions, up to a position; None if there are none."""
         changes = _Stream(session, self.source, self.target.table)
         changes.take(transactions)
         return changes.net.batch({"lsn": show_lsn(lsn)}, self.target.stored) if changes.net.records else None
 
 
 def read_changes(database: str, readings: Sequence[Reading]) -> Generator[Portion, None, None]:
-    """What has changed in tables of a database, up to the same transaction in all of them.
+    """Read the changes of tables of a database, up to the same transaction in all of them.
 
-    Each table has a slot of its own, and all slots tell commits in the same order and at the same places.
+    Each table has a slot of its own; all slots return commits in the same order and at the same positions.
     """
     with connected(database) as session:
         slots, places = [reading.slot(session) for reading in readings], [reading.place() for reading in readings]
@@ -134,31 +134,31 @@ def read_changes(database: str, readings: Sequence[Reading]) -> Generator[Portio
 
 
 def up_to_same(peeked: Sequence[Peeked]) -> list[list[Transaction]]:
-    """The transactions of slots up to the last that all of those tell which had more to tell."""
+    """The transactions of slots, up to the last one that all slots with more to come have returned."""
     end = min((transactions[-1][0] for transactions, is_cut in peeked if is_cut and transactions), default=None)
     return [[t for t in transactions if end is None or t[0] <= end] for transactions, _ in peeked]
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in PostgreSQL's log, and the changes after it."""
+    """A replication slot: a position in PostgreSQL's log, and the changes after it."""
 
     session: Session
     name: str
     publication: str
 
     def advance(self, lsn: int) -> None:
-        """Let PostgreSQL forget what lies before."""
+        """Let PostgreSQL discard the log before a position."""
         confirmed = self._confirmed()
         if lsn > confirmed:
             self.session.execute("SELECT pg_replication_slot_advance(%s, %s)", (self.name, show_lsn(lsn)))
 
     def end(self) -> int:
-        """How far the log is written."""
+        """The end of the flushed log."""
         return parse_lsn(_only_row(self.session, "SELECT pg_current_wal_flush_lsn()")[0])
 
     def peek(self, lsn: int, end: int) -> Peeked:
-        """The next transactions between two places, whole, and whether more may follow."""
+        """The next whole transactions between two positions, and whether more may follow."""
         query = """SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s, %s,
             'proto_version', '1', 'publication_names', %s)"""
         found = self.session.execute(query, (self.name, show_lsn(end), CHANGES, f'"{self.publication}"')).fetchall()
@@ -172,7 +172,7 @@ class Slot:
         return [(at, some) for at, some in transactions if at > lsn], len(found) >= CHANGES
 
     def keep_up(self, end: int) -> None:
-        """Follow a log in which nothing concerns the table, so that PostgreSQL need not keep it."""
+        """Advance the slot of a table that does not change, so that PostgreSQL need not keep the log."""
         if end - self._confirmed() > BEHIND:
             self.advance(end)
 
@@ -189,7 +189,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the table's columns are in PostgreSQL's rows, and how they are read."""
+    """The positions of the table's columns in PostgreSQL's rows, and their parsers."""
 
     places: tuple[int, ...]
     readers: tuple[Any, ...]
@@ -201,7 +201,7 @@ class Columns:
 
 @dataclass
 class _Stream:
-    """The messages of a slot, on their way into a batch."""
+    """Collects the messages of a slot into a batch."""
 
     session: Session
     source: Postgres
@@ -213,7 +213,7 @@ class _Stream:
         self.net = NetChanges(self.table)
 
     def take(self, transactions: Sequence[Transaction]) -> None:
-        """Take transactions in."""
+        """Add transactions."""
         for _, messages in transactions:
             for data in messages:
                 self._take(data)
@@ -243,7 +243,7 @@ class _Stream:
         return self.columns[oid].row(values)
 
     def _columns(self, relation: Relation) -> Columns:
-        """The columns of a relation, checked: it may have been altered."""
+        """The columns of a relation, validated again, since it may have been altered."""
         oids = [oid for _, oid in relation.columns]
         types: dict[int, str] = dict(self.session.execute(_TYPES, (oids,)).fetchall())
         found = [(name, types[oid]) for name, oid in relation.columns]
@@ -262,7 +262,7 @@ _IDENTITY = """SELECT c.relreplident, array_remove(array_agg(a.attname), NULL) F
 
 
 def place_columns(table: Table, name: str, given: Sequence[tuple[str, str]]) -> Columns:
-    """Where a table's columns are among those of PostgreSQL's; their types must be able to hold its values."""
+    """Find a table's columns among PostgreSQL's; raise if one is missing or its type cannot hold the values."""
     there = {column.lower(): at for at, (column, _) in enumerate(given)}
     places = []
     for f in table.fields:
@@ -280,7 +280,7 @@ def place_columns(table: Table, name: str, given: Sequence[tuple[str, str]]) -> 
 
 
 def _refuse_identity(table: Table, name: str, identity: str) -> None:
-    """Without a key, only whole old rows say what goes."""
+    """Refuse a table without a key if the replica identity is not full, since deletions would be unknown."""
     if not table.primary_key and not table.append_only and identity != "f":
         raise RejectedEpoch(
             f"table {table.name} has no primary key, and {name} does not log old rows",
@@ -289,7 +289,7 @@ def _refuse_identity(table: Table, name: str, identity: str) -> None:
 
 
 def check(source: Postgres, table: Table) -> None:
-    """Refuse a table that could not be read."""
+    """Raise if a table cannot be read."""
     with connected(source.database) as session:
         (level,) = _only_row(session, "SHOW wal_level")
         if level != "logical":
@@ -307,7 +307,7 @@ def check(source: Postgres, table: Table) -> None:
 
 
 def _snapshot(source: Postgres, table: Table, session: Session) -> Batch:
-    """All rows, as they were where a new slot begins. A slot of that name is left from a reading that was killed."""
+    """Create a slot and read all rows as of its start. An existing slot of that name is left from a killed process."""
     slot, began = source.slot_of(table), time.time()
     _make_publication(source, table, session)
     session.execute(
@@ -325,7 +325,7 @@ def _snapshot(source: Postgres, table: Table, session: Session) -> Batch:
 
 
 def _make_publication(source: Postgres, table: Table, session: Session) -> None:
-    """Publish the table, unless a publication was named."""
+    """Create a publication of the table, unless one was named."""
     name = source.publication_of(table)
     found = session.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", (name,)).fetchone()
     if found is None and source.publication:
@@ -336,7 +336,7 @@ def _make_publication(source: Postgres, table: Table, session: Session) -> None:
 
 
 def _copy(source: Postgres, table: Table, session: Session, exported: str) -> tuple[pa.Table, list[str]]:
-    """The rows of a snapshot that can be read; of the others, why not."""
+    """The readable rows of a snapshot, and the reasons for the others."""
     sql = needed("psycopg.sql", "postgres")
     names = sql.SQL(", ").join(map(sql.Identifier, _spelled(source, table, session)))
     (relation,) = _only_row(session, "SELECT %s::regclass::text", source.name)
@@ -356,13 +356,13 @@ def _copy(source: Postgres, table: Table, session: Session, exported: str) -> tu
 
 
 def _spelled(source: Postgres, table: Table, session: Session) -> list[str]:
-    """The columns, as PostgreSQL spells them."""
+    """The columns in PostgreSQL's spelling."""
     there = {name.lower(): name for name, *_ in session.execute(_COLUMNS, (source.name,))}
     return [there[name.lower()] for name in table.names]
 
 
 def release(source: Postgres, table: Table) -> None:
-    """Drop the slot and the publication, for whose sake PostgreSQL would keep its log."""
+    """Drop the slot, for which PostgreSQL would keep its log, and the publication."""
     slot = source.slot_of(table)
     try:
         with connected(source.database) as session:

@@ -1,7 +1,7 @@
-"""A PostgreSQL table as the source of a table: all of its rows first, then its changes.
+"""A PostgreSQL table as the source of a table: all rows first, then its changes.
 
-The changes arrive by logical replication. The slot is read without advancing it; it is advanced once the changes are
-committed here, together with their position.
+Changes arrive by logical replication. The slot is advanced only after the changes are committed here, together with
+their position.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Postgres(Feed):
-    """A table of a PostgreSQL database."""
+    """A table of a PostgreSQL database as a source."""
 
     kind: ClassVar[str] = "postgres"
     database: str
-    """As libpq takes it: `host=… dbname=…`, or `postgresql://…`."""
+    """A connection string of libpq: `host=… dbname=…`, or `postgresql://…`."""
     name: str
     slot: str
-    """What the names of its slots and publications begin with."""
+    """The prefix of the names of its slots and publications."""
     publication: str = ""
-    """A publication that is there; unless given, one is made for the table."""
+    """An existing publication; if empty, one is created for the table."""
     on_bad: OnBad = "FAIL EPOCH"
 
     @property
@@ -51,7 +51,7 @@ class Postgres(Feed):
         return self.read_together(warehouse, [table])
 
     def read_together(self, warehouse: Warehouse, tables: Sequence[Table]) -> Iterator[int]:
-        """All rows of tables that are new, then what transactions have changed in all of them."""
+        """Read all rows of new tables, then the transactions' changes of all tables."""
         from viewlet.source.postgres.replication import Reading, read_changes
 
         for table in tables:
@@ -70,7 +70,7 @@ class Postgres(Feed):
         release(self, table)
 
     def slot_of(self, table: Table) -> str:
-        """The replication slot that tells a table's changes."""
+        """The name of a table's replication slot."""
         return re.sub(r"[^a-z0-9_]", "_", f"{self.slot}_{table.name.lower()}")[:63]
 
     def publication_of(self, table: Table) -> str:
@@ -93,7 +93,7 @@ def postgres(
 ) -> Postgres:
     """A table of a PostgreSQL database, for `db.create_table(…, source=…)`.
 
-    `database`: as libpq takes it, without a password, which stays in PGPASSWORD, ~/.pgpass or a service file.
+    `database`: a libpq connection string without a password, which stays in PGPASSWORD, ~/.pgpass or a service file.
     `slot`: the prefix of the replication slot's name. `publication`: an existing one that publishes the table.
     """
     psycopg = needed("psycopg", "postgres")
@@ -122,5 +122,5 @@ def postgres(
 
 
 def read(document: Mapping[str, Any]) -> Postgres:
-    """The source that a document describes."""
+    """Decode a PostgreSQL source."""
     return Postgres(**fields_of(document))

@@ -1,4 +1,4 @@
-"""PostgreSQL's values, parsed from their text form, and the PostgreSQL types that each column type can be read from."""
+"""Parses PostgreSQL's values from their text form; lists the PostgreSQL types that each column type can hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = {
     "bytea_output": "hex",
     "extra_float_digits": "1",
 }
-"""How a session is to show values."""
+"""The settings of a session for the text formats of values."""
 
 _WHOLE = {"smallint": ("int2",), "int": ("int2", "int4"), "bigint": ("int2", "int4", "int8", "oid")}
 _FROM: dict[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ _TEXTS = ("string", "collated", "char", "varchar")
 
 
 def can_hold(kind: Type, given: str) -> bool:
-    """Whether a column can be read from a type of PostgreSQL's; strings hold the text of any."""
+    """Whether a column can hold a PostgreSQL type; strings hold the text of any."""
     if kind.name in _TEXTS:
         return True
     if kind.name == "array":
@@ -45,14 +45,14 @@ def can_hold(kind: Type, given: str) -> bool:
 
 
 def wanted(kind: Type) -> str:
-    """The types of PostgreSQL's that a column can be read from, for people."""
+    """The PostgreSQL types that a column can hold, for messages."""
     if kind.name == "array":
         return f"an array of {wanted(kind.args[0])}"
     return " or ".join(_FROM.get(kind.name, ())) or "nothing: declare it STRING"
 
 
 def reader(kind: Type) -> Callable[[str], Any]:
-    """The function that makes a Python value of a text; a text that is none stays as it is, and is refused later."""
+    """A function that parses a text into a Python value; invalid texts stay as they are, and are refused later."""
     if kind.name in INTEGRAL:
         return int
     if kind.name == "array":
@@ -71,7 +71,7 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         try:
             return parse(text)
-        except ValueError:  # infinity, or a year beyond Python's
+        except ValueError:  # infinity, or a year outside of Python's range
             return text
 
     return read
@@ -95,7 +95,7 @@ _ELEMENT = re.compile(
 
 
 def _array(element: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reads `{1,NULL,"a b"}`, also nested; lower bounds other than one are not kept."""
+    """Parses `{1,NULL,"a b"}`, also nested; lower bounds are ignored."""
 
     def read(text: str) -> Any:
         levels: list[list[Any]] = [[]]

@@ -1,7 +1,7 @@
-"""Altering a table: columns are added, dropped and renamed, and so are tables. Its rows are written again.
+"""ALTER TABLE: adding, dropping and renaming columns, and renaming tables. All of these rewrite the table's rows.
 
-No view changes its meaning. A view that reads a table to which columns are added keeps the plan that Spark made of its
-definition, since the text may come to mean something else: `SELECT *`, a NATURAL JOIN.
+No view changes its meaning. When columns are added to a table, the views that read it keep the plan that Spark made of
+their definitions, because their text (`SELECT *`, a NATURAL JOIN) could now mean something else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def add_columns(
     warehouse: Warehouse, transaction: Transaction, table: Table, new: Schema, values: Mapping[str, pa.Array]
 ) -> None:
-    """Put a wider table in the place of one, with all its rows; `values` are what the new columns hold in them."""
+    """Add columns to a table; in existing rows they hold the one value in `values`, or NULL."""
     if required := [f.name for f in new.fields if not f.nullable and f.name not in values]:
         raise SqlError(
             f"table {table.name}: column {required[0]} is NOT NULL, and existing rows have no value for it",
@@ -52,7 +52,7 @@ def add_columns(
 def widen(
     warehouse: Warehouse, transaction: Transaction, table: Table, wider: Table, values: Mapping[str, pa.Array]
 ) -> None:
-    """Put a table with more columns at its end in the place of one."""
+    """Replace a table by one with further columns at its end."""
     for view in warehouse.catalog.views.values():
         if table.name in view.mentions and (pinned := view.pinned(warehouse)) is not view:
             put_view(transaction, pinned)
@@ -66,14 +66,14 @@ def _all_rows(transaction: Transaction, table: Table) -> Rows:
 
 
 def _column(f: Field, values: Mapping[str, pa.Array], length: int) -> pa.Array:
-    """A column of one value, or NULL, throughout."""
+    """A column that repeats its value in `values`, or NULL."""
     if f.name not in values:
         return pa.nulls(length, arrow_type(f.type))
     return values[f.name].take(pa.array(np.zeros(length, dtype=np.int64)))
 
 
 def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> None:
-    """Put a table in the place of another, with these rows, its clock and what it has counted."""
+    """Replace a table by another with the given rows, keeping its clock and its counts of dropped rows."""
     kept = [(bag, transaction.before(bag).consolidated()) for bag in (old.clock, old.dropped) if bag is not None]
     for bag, _, _ in old.bags():
         transaction.drop(bag)
@@ -85,7 +85,7 @@ def _rewrite(transaction: Transaction, old: Table, new: Table, rows: Rows) -> No
 
 
 def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, names: Sequence[str]) -> None:
-    """Put a narrower table in the place of one, and fill the views that read its other columns again."""
+    """Drop columns of a table and refill the views that read its other columns."""
     for name in names:
         _refuse_needed(table, name)
     if len(names) == len(table.fields):
@@ -101,7 +101,7 @@ def drop_columns(warehouse: Warehouse, transaction: Transaction, table: Table, n
 
 
 def _narrowed(warehouse: Warehouse, tables: Sequence[Table], columns: str) -> list[Maintained]:
-    """What reads some tables, in its order, over tables that lose columns which it may not read."""
+    """The views that read some tables, in order, redefined over the narrower tables; refused if they read `columns`."""
     catalog = warehouse.catalog.with_tables(tables)
     names = {table.name for table in tables}
     readers = [v for v in catalog.views.values() if any(v.name in catalog.readers(name) for name in names)]
@@ -110,7 +110,7 @@ def _narrowed(warehouse: Warehouse, tables: Sequence[Table], columns: str) -> li
 
 
 def _without(table: Table, names: Sequence[str]) -> Table:
-    """The same table without some columns."""
+    """A table without some of its columns."""
     fields = tuple(f for f in table.fields if f.name not in names)
     return replace(table, fields=fields, defaults=tuple(d for d in table.defaults if d[0] not in names))
 
@@ -129,14 +129,14 @@ def _refuse_checked(table: Table, name: str) -> None:
 
 
 def refuse_read(catalog: Catalog, found: Table | Maintained) -> None:
-    """What views or flows read stays as it is."""
+    """Refuse to alter a table or view that views or flows read."""
     catalog.refuse_followed([found.name])
     if readers := catalog.readers(found.name):
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, and create them again")
 
 
 def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name: str, to: str) -> None:
-    """Put a table with another name for a column in the place of one."""
+    """Rename a column of a table that nothing reads."""
     _refuse_checked(table, name)
     if not arguments.text("the new name of a column", to).strip():
         raise SqlError(f"table {table.name}: a column needs a name")
@@ -153,7 +153,7 @@ def rename_column(catalog: Catalog, transaction: Transaction, table: Table, name
 
 
 def _with_names(table: Table, new: Mapping[str, str]) -> Table:
-    """The same table with other names for some columns."""
+    """A table with some columns renamed."""
     mark = table.watermark
     return replace(
         table,
@@ -165,7 +165,7 @@ def _with_names(table: Table, new: Mapping[str, str]) -> Table:
 
 
 def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: str) -> None:
-    """Put a table of another name in the place of one."""
+    """Rename a table that nothing reads, with its tables of late and rejected rows."""
     new = replace(table, name=to)
     for old, renamed in zip(with_asides(table), with_asides(new), strict=True):
         refuse_read(catalog, old)
@@ -175,7 +175,7 @@ def rename_table(catalog: Catalog, transaction: Transaction, table: Table, to: s
 
 
 def rename_view(warehouse: Warehouse, transaction: Transaction, view: Maintained, to: str) -> None:
-    """Define a view again under another name, and fill it."""
+    """Define a view again under another name and fill it."""
     catalog = warehouse.catalog
     refuse_read(catalog, view)
     if catalog.known(to) != view.name:
@@ -186,7 +186,7 @@ def rename_view(warehouse: Warehouse, transaction: Transaction, view: Maintained
 
 
 def column_named(table: Table, name: str) -> str:
-    """A column's own spelling of its name."""
+    """A column's name as declared; lookup ignores case."""
     wanted = arguments.text(f"the name of a column of {table.name}", name).lower()
     found = next((n for n in table.names if n.lower() == wanted), None)
     if found is None:

@@ -1,7 +1,7 @@
 """The catalog: tables and views by name, as documents of the store.
 
-A document holds everything that keeping a table or view needs, so a warehouse opens in a new process without
-analysing, compiling or recomputing anything. A view is whatever the warehouse keeps fresh, of any kind.
+A document holds everything needed to maintain a table or view, so a new process opens a warehouse without analysing,
+compiling or recomputing anything. "View" here means anything the warehouse maintains, of any kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OURS = re.compile(
     r"\.(index|clock|dropped|files|file_rows|positions|versions|m\d+|(state|round|first)_\w+|flow_\w+\.\d+)$",
     re.IGNORECASE,
 )
-"""What ends the names of bags beside those of tables and views."""
+"""Suffixes reserved for the names of internal bags."""
 
 
 def table_document(table: Table) -> dict[str, Any]:
@@ -72,13 +72,13 @@ class Catalog:
     def __init__(self, documents: Mapping[str, Any], *, trust: bool = True) -> None:
         self.tables: dict[str, Table] = {}
         self.views: dict[str, Maintained] = {}
-        """All that is kept fresh, each after what it reads."""
+        """Everything maintained, in dependency order."""
         self.flows: dict[str, Mapping[str, Any]] = {}
-        """The documents of flows: they are run, not kept fresh, and read when they are."""
+        """The documents of flows, decoded when a flow runs: flows are run, not maintained."""
         self.projects: dict[str, Mapping[str, Any]] = {}
-        """What projects have defined, as they were last run."""
+        """What each project defined when it was last run."""
         self.sinks: dict[str, Mapping[str, Any]] = {}
-        """The documents of sinks: where tables and views go on to."""
+        """The documents of sinks, which deliver tables and views to other systems."""
         for key, document in documents.items():
             kind, _, name = key.partition("/")
             if kind == "table":
@@ -94,7 +94,7 @@ class Catalog:
         self.views = dict(sorted(self.views.items(), key=lambda item: item[1].position))
 
     def with_tables(self, tables: Iterable[Table]) -> Catalog:
-        """The same views over other tables of some names."""
+        """A catalog in which these tables replace those of the same names."""
         other = Catalog({})
         other.tables, other.views = {**self.tables, **{t.name: t for t in tables}}, self.views
         other.flows = self.flows
@@ -104,12 +104,12 @@ class Catalog:
         return (*self.tables, *self.views)
 
     def known(self, name: str) -> str | None:
-        """A table's or view's own spelling of its name, if there is one of that name."""
+        """The name of a table or view as declared, or None if there is none; lookup ignores case."""
         wanted = arguments.text("the name of a table or view", name).lower()
         return next((known for known in self.names() if known.lower() == wanted), None)
 
     def find(self, name: str) -> Table | Maintained:
-        """The table or view of a name; names are compared as Spark does, without regard to case."""
+        """The table or view of that name; lookup ignores case, as in Spark."""
         known = self.known(name)
         if known is None:
             raise UnknownName(f"there is no table or view named {name}", hint=suggestion(name, self.names()))
@@ -128,7 +128,7 @@ class Catalog:
         return found
 
     def refuse_taken(self, name: str) -> None:
-        """A new name must be free."""
+        """Refuse a name that is empty, reserved or already in use."""
         if not arguments.text("the name of a table or view", name).strip():
             raise SqlError("a table or view needs a name")
         if _OURS.search(name):
@@ -146,43 +146,43 @@ class Catalog:
         return [flow for flow, tables in read.items() if name.lower() in (str(t).lower() for t in tables if t)]
 
     def sinks_of(self, name: str) -> list[str]:
-        """The sinks that a table or view goes on to."""
+        """The sinks of a table or view."""
         return [sink for sink, document in self.sinks.items() if document["of"] == name]
 
     def refuse_followed(self, names: Iterable[str]) -> None:
-        """What flows read keeps its change feed."""
+        """Refuse to restart the change feed of a table or view that flows read."""
         for name in names:
             if flows := self.flows_reading(name):
                 raise InUse(f"{', '.join(flows)} read {name}, whose change feed would start over", hint="drop the flow")
 
     def refuse_written(self, table: Table) -> None:
-        """What a flow writes comes, goes and changes its columns with it."""
+        """Refuse to drop or alter a table that a flow writes."""
         if table.flow in self.flows:
             raise InUse(
                 f"flow {table.flow} writes {table.name}", hint="drop the flow, or create it again with replace=True"
             )
 
     def refuse_altered(self, table: Table) -> None:
-        """What is fed by something else has the columns and the name that it was made with."""
+        """Refuse to alter a table that a flow or a source feeds."""
         self.refuse_written(table)
         if table.source is not None:
             raise InUse(f"table {table.name} is fed by a {table.source.kind}", hint="drop it, and create it again")
 
     def schemas(self) -> dict[str, tuple[Field, ...]]:
-        """What each table and view looks like to a definition."""
+        """The columns of each table and view, as definitions see them."""
         return {**{n: t.fields for n, t in self.tables.items()}, **{n: v.fields for n, v in self.views.items()}}
 
     def bags(self, *, without: Collection[str] = ()) -> frozenset[str]:
-        """The bags of all views but some."""
+        """The bags of all views except some."""
         return frozenset(bag for v in self.views.values() if v.name not in without for bag in v.bags)
 
     def own_bags(self, *views: Maintained) -> list[str]:
-        """The bags of some views that no other view shares; the views themselves are among them."""
+        """The bags of these views that no other view shares, including those of the views themselves."""
         others = self.bags(without={v.name for v in views})
         return list(dict.fromkeys(bag for v in views for bag in v.bags if bag not in others))
 
     def static(self) -> frozenset[str]:
-        """The tables that never change once a view reads them, and the views over nothing else."""
+        """The STATIC tables, which never change once a view reads them, and the views over only such tables."""
         found = {t.name for t in self.tables.values() if t.static}
         for view in self.views.values():
             if set(view.reads) <= found:
@@ -190,12 +190,12 @@ class Catalog:
         return frozenset(found)
 
     def growing(self) -> frozenset[str]:
-        """The tables and views that rows are only added to."""
+        """The tables and views that only receive insertions."""
         tables = {t.name for t in self.tables.values() if t.append_only or t.static}
         return frozenset(tables | {v.name for v in self.views.values() if v.grows})
 
     def readers(self, name: str) -> list[str]:
-        """The views that read a table or view, directly or through others, in their order."""
+        """The views that read a table or view, directly or through others, in dependency order."""
         found = {name}
         for view in self.views.values():
             if found & set(view.reads):

@@ -1,4 +1,4 @@
-"""Creating and dropping tables and views: the documents and bags involved."""
+"""Creating and dropping tables and views, with their documents and bags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_asides(table: Table) -> list[Table]:
-    """A table, and the tables of its late and rejected rows, which come and go with it."""
+    """A table and its tables of late and rejected rows, which are created and dropped with it."""
     if table.aside_of:
         raise InUse(
             f"{table.name} holds rows that {table.aside_of} did not accept, and is created and dropped with it",
@@ -32,7 +32,7 @@ def with_asides(table: Table) -> list[Table]:
 
 
 def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None:
-    """A new table, empty."""
+    """Create an empty table under a free name."""
     if table.source is not None:
         table.source.check(table)
     for made in with_asides(table):
@@ -41,7 +41,7 @@ def make_table(catalog: Catalog, transaction: Transaction, table: Table) -> None
 
 
 def put_table(transaction: Transaction, table: Table) -> None:
-    """Let there be a table, empty."""
+    """Write the document and create the empty bags of a table."""
     transaction.put(f"table/{table.name}", table_document(table))
     for bag, layout, types in table.bags():
         transaction.create(bag, layout, types)
@@ -55,7 +55,7 @@ def append_rows(transaction: Transaction, table: Table, rows: Rows) -> None:
 
 
 def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: Any, breaks: Evaluate) -> dict[str, int]:
-    """The first rows of a table that was just made; how many there are."""
+    """Insert the first rows of a new table; return their counts."""
     changes = TableChanges(table, None if table.index is None else transaction.before(table.index), breaks=breaks)
     changes.insert(take_in(table, rows))
     netted = deltas_of([changes])
@@ -68,7 +68,7 @@ def fill_table(catalog: Catalog, transaction: Transaction, table: Table, rows: A
 
 
 def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> None:
-    """Drop a table or view, and the views that read it if that is wanted."""
+    """Drop a table or view; with `cascade`, also the views that read it."""
     catalog, tables = warehouse.catalog, with_asides(found) if isinstance(found, Table) else []
     for table in tables:
         catalog.refuse_written(table)

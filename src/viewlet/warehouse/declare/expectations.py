@@ -1,9 +1,9 @@
-"""Expectations: CHECK constraints of a table, and what happens to rows that violate one.
+"""Expectations: the CHECK constraints of a table, and what happens to rows that violate them.
 
-A row breaks a constraint where its expression is false; NULL passes, as in SQL. Such a row rejects the epoch
-(`FAIL EPOCH`), is left out and counted (`DROP ROW`), or goes, in the same commit, into the table's table of rejected
-rows (`KEEP ASIDE`). What breaks several rejects the epoch if one of them says so, else is kept aside if one of them
-says so. Rows are judged as they come, before the watermark is asked.
+A row violates a constraint if its expression is false; NULL passes, as in SQL. Such a row fails the epoch
+(`FAIL EPOCH`), is dropped and counted (`DROP ROW`), or goes into the table of rejected rows in the same commit
+(`KEEP ASIDE`). If a row violates several, FAIL EPOCH takes precedence, then KEEP ASIDE. Constraints are checked as rows
+arrive, before the watermark.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ if TYPE_CHECKING:
 Action = Literal["FAIL EPOCH", "DROP ROW", "KEEP ASIDE"]
 ACTIONS: tuple[Action, ...] = ("FAIL EPOCH", "DROP ROW", "KEEP ASIDE")
 REJECTED = "_rejected"
-"""What is added to a table's name for the table of the rows that were kept aside."""
+"""The suffix of the name of a table of rejected rows."""
 DROPPED_LAYOUT = Layout(columns=("constraint",), key=("constraint",))
 DROPPED_TYPES = {"constraint": pa.string()}
-"""How often a constraint dropped a row is the weight of its name in a bag."""
+"""A bag with the names of constraints, weighted by how many rows each has dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition that the rows of a table meet."""
+    """A condition on the rows of a table."""
 
     name: str
     text: str
     action: Action = "FAIL EPOCH"
     expr: Expr | None = None
-    """The condition over the table's columns, where it is evaluated here; else Spark evaluates the text."""
+    """The condition over the table's columns if it is evaluated in process; if None, Spark evaluates the text."""
     settings: tuple[tuple[str, str], ...] = ()
-    """The settings of Spark under which it was declared, and means what it means."""
+    """The Spark settings under which it was declared, which its meaning depends on."""
 
     def reads(self, column: str) -> bool:
-        """Whether a column may be part of it."""
+        """Whether the condition may read a column: whether its text has that name."""
         return any(w.text.strip("`").lower() == column.lower() for w in read_words(self.text))
 
 
 Evaluate = Callable[[Constraint, Rows], Mask]
-"""Which rows break a constraint."""
+"""A mask of the rows that violate a constraint."""
 
 
 def read_constraints(table: str, given: Mapping[str, Any] | None) -> tuple[Constraint, ...]:
-    """What a user declares: for each name a condition, or a condition and what becomes of rows that break it."""
+    """Parse declared constraints: by name, a condition, alone or with the action for rows that violate it."""
     found = []
     for name, declared in (given or {}).items():
         text, action = (declared, ACTIONS[0]) if isinstance(declared, str) else declared
@@ -75,7 +75,7 @@ def read_constraints(table: str, given: Mapping[str, Any] | None) -> tuple[Const
 
 
 def compiled(sessions: Sessions, table: str, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
-    """A constraint as Spark understands it under the caller's settings, to be evaluated here if it can be."""
+    """Analyse a constraint in Spark under the caller's settings; decode it if it can be evaluated in process."""
     query = f"SELECT ({constraint.text}) AS ok FROM {quoted(table)}"
     try:
         with sessions.analysed(query, {table: fields}) as analysis:
@@ -101,7 +101,7 @@ def _compiled(analysis: Analysis, table: str, fields: tuple[Field, ...], constra
 
 
 def _over_row(plan: Plan, fields: tuple[Field, ...]) -> Expr | None:
-    """The one result of a projection, over the columns of the table; None where it is more than that."""
+    """The expression of a plan that projects one column of a scan, over the table's columns; None for other plans."""
     match plan:
         case Scan(_, (own,)):
             return Column(fields[0].name, own.type)
@@ -112,7 +112,7 @@ def _over_row(plan: Plan, fields: tuple[Field, ...]) -> Expr | None:
 
 
 def evaluator(sessions: Sessions | None, fields: tuple[Field, ...]) -> Evaluate:
-    """Which rows of a table break a constraint, here or, given sessions, on Spark."""
+    """A function that evaluates the constraints of a table in process or, given sessions, on Spark."""
 
     def broken(constraint: Constraint, rows: Rows) -> Mask:
         try:
@@ -145,10 +145,10 @@ def evaluator(sessions: Sessions | None, fields: tuple[Field, ...]) -> Evaluate:
 
 
 def is_broken(met: pa.Array) -> Mask:
-    """Which rows break a constraint, given where its expression is true: NULL passes."""
+    """The rows that violate a constraint, given the values of its expression: NULL passes."""
     return valid_mask(met) & ~np.asarray(met.fill_null(True).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def rejected_fields(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The columns of a table of rejected rows: the names of the constraints that a row breaks, then the row."""
+    """The columns of a table of rejected rows: the names of the constraints that a row violates, then the row."""
     return (Field(free_name("_violated", [f.name for f in fields]), STRING, False), *fields)

@@ -1,4 +1,4 @@
-"""The declared schema of a table, and what is refused in one."""
+"""The declared schema of a table and its validation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from viewlet.warehouse.declare.expectations import Constraint
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a table is declared to look like."""
+    """The declared columns, primary key, defaults and constraints of a table."""
 
     fields: tuple[Field, ...]
     primary_key: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Schema:
 
 
 def checked_schema(table: str, declared: Schema) -> Schema:
-    """The same, with names as the columns spell them; columns of the primary key are NOT NULL."""
+    """Validate a schema; names get the spelling of the columns, and key columns become NOT NULL."""
     _refuse_names(table, declared.fields)
     key = _spelled(table, declared.fields, declared.primary_key, "primary key")
     defaults = _spelled(table, declared.fields, (name for name, _ in declared.defaults), "default")
@@ -63,7 +63,7 @@ def _can_be_key(kind: Type) -> bool:
 
 
 def _spelled(table: str, fields: tuple[Field, ...], given: Iterable[str], what: str) -> tuple[str, ...]:
-    """Columns as they are spelled; upper and lower case do not count."""
+    """Names in the spelling of the columns; lookup ignores case."""
     names = {f.name.lower(): f.name for f in fields}
     found = tuple(given)
     if unknown := [name for name in found if name.lower() not in names]:

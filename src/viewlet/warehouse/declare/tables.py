@@ -1,7 +1,7 @@
-"""Tables: their declarations, and what the store keeps of each.
+"""Tables: their declarations, and the bags that the store keeps for each.
 
-A table with a primary key has an index of its rows by key, with their fingerprints; without one, an index of the hashes
-of its rows. A table declared TRUSTED, whose key is believed, or append-only without a key, keeps none.
+A table with a primary key has an index of its rows by key, with their fingerprints; a table without one has an index of
+row hashes. A TRUSTED table, whose keys are not checked, and an append-only table without a key have no index.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HASHES = ("_h1", "_h2")
 
 @dataclass(frozen=True)
 class Table:
-    """An input that changes."""
+    """A table, the input of views."""
 
     name: str
     fields: tuple[Field, ...]
@@ -50,19 +50,19 @@ class Table:
     append_only: bool = False
     trusted: bool = False
     static: bool = False
-    """Whether it stays as it is once a view reads it."""
+    """Whether it refuses changes once a view reads it."""
     watermark: Watermark | None = None
     aside_of: str = ""
     """The table whose late or rejected rows it holds."""
     defaults: tuple[tuple[str, str], ...] = ()
-    """Columns with the expressions that stand in where a statement gives no value."""
+    """Columns with the SQL expressions for statements that omit them."""
     constraints: tuple[Constraint, ...] = ()
     clustered: tuple[str, ...] = ()
-    """The columns that rows are found by, other than the primary key; the index then holds whole rows."""
+    """The columns that rows are looked up by, other than the primary key; the index then holds whole rows."""
     flow: str = ""
     """The flow that writes it."""
     source: Source | None = None
-    """What feeds it, if not users."""
+    """The source that feeds it, if any."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -70,14 +70,14 @@ class Table:
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The columns of its bag that hold the fields."""
+        """The columns of its bag that hold its fields."""
         return self.names
 
     def field(self, name: str) -> Field:
         return self.fields[self.names.index(name)]
 
     def default(self, name: str) -> str:
-        """The expression for a column to which a statement gives no value."""
+        """The SQL expression for a column that a statement omits."""
         return next((text for column, text in self.defaults if column.lower() == name.lower()), "NULL")
 
     @cached_property
@@ -86,7 +86,7 @@ class Table:
 
     @cached_property
     def index(self) -> str | None:
-        """The bag that tells whether a row is there."""
+        """The bag in which the existence of rows is checked; None if changes are not checked."""
         is_trusted = self.trusted or (self.source is not None and not self.primary_key)
         unchecked = is_trusted or (self.append_only and not self.primary_key)
         return None if unchecked and not self.clustered else f"{self.name}.index"
@@ -99,7 +99,7 @@ class Table:
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
-        """What the index calls the hashes of a row, beside its columns."""
+        """The names of the index's columns for the hashes of a row."""
         return tuple(free_name(name, self.names) for name in HASHES)
 
     @cached_property
@@ -110,35 +110,35 @@ class Table:
 
     @cached_property
     def folded(self) -> dict[str, str]:
-        """The columns of the primary key that are compared by a collation, and where the index keeps them folded."""
+        """The collated columns of the primary key, with the columns of the index that hold them folded."""
         collated = [f.name for f in self.fields if f.name in self.primary_key and f.type.name == "collated"]
         return {name: free_name(f"_folded_{name}", self.names) for name in collated}
 
     @cached_property
     def key(self) -> Names:
-        """The columns of the index that are the same where the primary key is."""
+        """The columns of the index to compare keys by: collated columns are replaced by their folded ones."""
         return tuple(self.folded.get(name, name) for name in self.primary_key)
 
     def with_key(self, rows: Rows) -> Rows:
-        """Rows, and their key as the index compares it."""
+        """Rows with the folded columns of their keys."""
         if not self.folded:
             return rows
         folds = {name: folding(self.field(name).type.args[0]) for name in self.folded}
         return rows.with_columns({self.folded[n]: fold(rows[n]) for n, fold in folds.items() if fold is not None})
 
     def normalized(self, rows: Rows) -> Rows:
-        """Keys as Spark compares them: −0.0 is 0.0."""
+        """Rows with their keys normalized as Spark compares them: −0.0 becomes 0.0."""
         floats = [f for f in self.fields if f.name in self.primary_key and f.type.name in FRACTIONAL]
         fixed = {f.name: compile_expr(Call("normalize_float", (Column(f.name, f.type),), f.type))(rows) for f in floats}
         return rows.with_columns(fixed) if fixed else rows
 
     def key_hashes(self, rows: Rows) -> Hashes:
-        """A hash of each row: rows of which one may be instead of another, or be the same, have the same."""
+        """A hash of each row's key, or of the whole row if there is no key."""
         return self.with_key(self.normalized(rows)).hashes(self.key or None)
 
     @cached_property
     def clock(self) -> str | None:
-        """The bag that tells how far the table's time has come."""
+        """The bag of the table's clock, for its watermark."""
         return None if self.watermark is None else f"{self.name}.clock"
 
     @cached_property
@@ -150,7 +150,7 @@ class Table:
 
     @cached_property
     def rejected(self) -> Table | None:
-        """The table of its rows that broke a constraint and are kept aside."""
+        """The table of its rejected rows, which violate a KEEP ASIDE constraint."""
         if not any(c.action == "KEEP ASIDE" for c in self.constraints):
             return None
         return Table(f"{self.name}{REJECTED}", rejected_fields(self.fields), append_only=True, aside_of=self.name)
@@ -162,7 +162,7 @@ class Table:
 
     @property
     def asides(self) -> list[Table]:
-        """The tables that hold what it does not take in, and come and go with it."""
+        """The tables that hold its late, rejected and unreadable rows; they are created and dropped with it."""
         own = [table for table in (self.late, self.rejected) if table is not None]
         return own if self.source is None else [*own, *self.source.asides(self)]
 
@@ -171,7 +171,7 @@ class Table:
         return {f.name: arrow_type(f.type) for f in self.fields}
 
     def bags(self) -> list[tuple[str, Layout, dict[str, pa.DataType]]]:
-        """What the store keeps of a table: its rows, index, clock and count of dropped rows, how far it was read."""
+        """The bags of a table: its rows, index, clock and counts of dropped rows, and those of its source."""
         kept = [(self.name, self.layout, self.types)]
         if self.index is not None:
             kept.append((self.index, self.index_layout, self.index_types))
@@ -182,7 +182,7 @@ class Table:
         return kept if self.source is None else [*kept, *self.source.bags(self)]
 
     def index_rows(self, rows: Rows) -> Rows:
-        """What the index keeps of some rows."""
+        """The entries of the index for some rows."""
         has_rows = self.primary_key or self.clustered
         return self.with_key(rows) if has_rows else row_hashes(rows, self.hashes)
 
@@ -191,6 +191,6 @@ class Table:
 
 
 def row_hashes(rows: Rows, names: Names = HASHES) -> Rows:
-    """Two hashes of each row: together, its identity."""
+    """Two hashes of each row, which together identify it."""
     hashes = [from_numpy(rows.hashes(seed=seed).view(np.int64), pa.int64()) for seed in (0, 1)]
     return Rows(dict(zip(names, hashes, strict=True)), rows.weights)

@@ -1,7 +1,7 @@
 """User code stored in a warehouse: by value, or by the name of its module if it has one.
 
-Loading such code runs it, so this is the one place where it is loaded, and where a warehouse that was opened with
-`trust=False` refuses to.
+Loading such code runs it. This module is the only one that loads it, and refuses to in a warehouse that was opened with
+`trust=False`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from viewlet.errors import StoreError, UnsupportedQuery, UntrustedCode
 
 
 def to_text(owner: str, code: Any) -> str:
-    """Functions and objects of classes as text; `owner` is whose they are, as errors name it: `view v`."""
+    """Serialize functions and objects; `owner` is what errors call their owner, such as `view v`."""
     from pyspark.cloudpickle import dumps
 
     try:
@@ -30,7 +30,7 @@ def to_text(owner: str, code: Any) -> str:
 
 @lru_cache(maxsize=64)
 def from_text(owner: str, text: str) -> Any:
-    """What `to_text` wrote; whoever calls this trusts it."""
+    """Load what `to_text` wrote. The caller has checked that the code is trusted."""
     try:
         return pickle.loads(base64.b64decode(text))
     except (ImportError, AttributeError, TypeError, ValueError, pickle.UnpicklingError) as error:
@@ -41,7 +41,7 @@ def from_text(owner: str, text: str) -> Any:
 
 
 def refuse_untrusted(owner: str) -> NoReturn:
-    """Say that stored code would have to run."""
+    """Raise because stored code would have to run."""
     raise UntrustedCode(
         f"{owner} runs code that is stored in the warehouse, which was opened with trust=False",
         hint="open it with trust=True if you trust whoever wrote it",

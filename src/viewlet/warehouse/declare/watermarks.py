@@ -1,9 +1,9 @@
 """Watermarks: which rows are late, and which groups can be evicted.
 
-A table with a watermark has a column that says when its rows happened, and a delay. The watermark is the latest time
-of all rows that were ever committed, minus the delay: it never goes back. What is older than it is final: a row that
-comes later is kept aside, in the table's table of late rows, and one that is there is neither deleted nor replaced.
-An epoch is judged by the watermark that it found. A row without a time is never late.
+A table with a watermark has a column of event times and a delay. The watermark is the latest time of all rows ever
+committed, minus the delay, so it never goes back. Rows older than it are final: new ones go into the table of late
+rows, and existing ones can be neither deleted nor replaced. An epoch is checked against the watermark before it. A row
+without a time is never late.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from viewlet.program.program import Eviction
 
 LATE = "_late"
-"""What is added to a table's name for the table of its late rows."""
+"""The suffix of the name of a table of late rows."""
 LAYOUT = Layout(columns=("latest", "swept"), key=("latest",))
 TYPES = {"latest": pa.int64(), "swept": pa.int64()}
 _TIMES = {"timestamp": 1, "timestamp_ntz": 1, "date": 86_400_000_000}
-"""The types that a time can have, and the microseconds of their units."""
+"""The types of event times, and the microseconds in their units."""
 _UNITS = {
     "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000,
     "week": 7 * 86_400_000_000,
@@ -42,7 +42,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """By which column rows are late, and by how many microseconds they may be."""
+    """The column of event times, and the delay in microseconds."""
 
     column: str
     delay: int
@@ -50,7 +50,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How far a table's time has come: its latest row, and the watermark at which state was last let go."""
+    """A table's latest event time, and the watermark at which state was last evicted, in microseconds since 1970."""
 
     latest: int
     swept: int
@@ -70,7 +70,7 @@ class Clock:
 
 
 def read_watermark(table: str, fields: tuple[Field, ...], given: tuple[str, Any] | None) -> Watermark | None:
-    """What a user declares: a column, and a delay as a timedelta or a text such as '10 minutes'."""
+    """Parse a declared watermark: a column, and a delay as a timedelta or as text such as '10 minutes'."""
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
@@ -107,24 +107,24 @@ def _parsed(table: str, text: str) -> int:
 
 
 def micros_of(column: pa.Array, kind: Type) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Times as microseconds since 1970; anything where they are NULL."""
+    """Times as microseconds since 1970; undefined where NULL."""
     unit = _TIMES[kind.name]
     return values_of(column, "i4" if unit > 1 else "i8").astype(np.int64) * unit
 
 
 def is_older(column: pa.Array, kind: Type, watermark: int) -> Mask:
-    """Which times lie before a watermark."""
+    """A mask of the times before a watermark."""
     return valid_mask(column) & (micros_of(column, kind) < watermark)
 
 
 def latest_of(rows: Rows, column: str, kind: Type) -> int | None:
-    """The latest time of the rows that are put in."""
+    """The latest time of the inserted rows."""
     there = valid_mask(rows[column]) & (rows.weights > 0)
     return int(micros_of(rows[column], kind)[there].max()) if there.any() else None
 
 
 def latest_in(watermark: Watermark | None, fields: tuple[Field, ...], rows: Rows) -> int | None:
-    """The same by a table's watermark; None if it has none."""
+    """The latest time of the inserted rows of a table; None if it has no watermark."""
     if watermark is None:
         return None
     kind = next(f.type for f in fields if f.name == watermark.column)
@@ -132,12 +132,12 @@ def latest_in(watermark: Watermark | None, fields: tuple[Field, ...], rows: Rows
 
 
 def shown_time(micros: int) -> str:
-    """A time for people."""
+    """A time as text, for messages."""
     return str(np.datetime64(micros, "us")).replace("T", " ").removesuffix(".000000")
 
 
 def closed_rows(contents: Contents, closing: Eviction, watermark: int) -> Rows | None:
-    """What takes away the rows of a map whose groups no row from the watermark on can reach; None if there are none."""
+    """A delta that deletes the groups of a map that no row from the watermark on can reach; None if there are none."""
     rows = contents.consolidated()
     at = Rows({closing.time.name: _time(watermark, closing.time.type)}, np.ones(1, dtype=np.int64))
     bound = min(int(_moment(compile_expr(e)(at))[0]) for e in closing.keys)
@@ -156,7 +156,7 @@ def _time(micros: int, kind: Type) -> pa.Array:
 
 
 def _moment(keys: pa.Array, *, at_end: bool = False) -> np.ndarray[Any, Any]:
-    """Keys that say when something happened, as numbers: of a window, when it starts, or ends."""
+    """Times in keys as numbers; for windows, their start or end."""
     while pa.types.is_struct(keys.type):
         keys = keys.flatten()[-1 if at_end else 0]
     return values_of(keys, f"i{keys.type.bit_width // 8}")

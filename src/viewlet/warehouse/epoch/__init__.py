@@ -1,1 +1,1 @@
-"""From a user's changes to a commit: checked, applied to tables, propagated to what is maintained."""
+"""From a user's changes to a commit: checked, applied to tables, propagated to views."""

@@ -1,7 +1,7 @@
-"""Epochs: from a user's changes to what is committed.
+"""Epochs: applying the changes of tables, refreshing views, committing.
 
-The law: all of an epoch lands in one commit, or nothing does. Changes are checked as they come; then the
-views that read a changed table run in the order of their dependencies, each on the deltas of those before.
+The law: an epoch commits as a whole or not at all. Changes are checked as they arrive; then the views that read a
+changed table are refreshed in dependency order, each from the deltas of those before it.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ log = logging.getLogger("viewlet")
 
 
 def table_changes(table: Table, snapshot: Snapshot, sessions: Sessions) -> TableChanges:
-    """Changes of a table to be collected, checked against what it holds."""
+    """An empty collection of changes to a table, which checks them against a snapshot."""
     index = None if table.index is None else snapshot.contents(table.index)
     return TableChanges(table, index, mark=mark_of(table, snapshot), breaks=evaluator(sessions, table.fields))
 
 
 def deltas_of(changed: list[TableChanges]) -> list[tuple[TableChanges, Rows]]:
-    """The net changes of tables, those of the tables of what they do not take in, and tables that only dropped rows."""
+    """The net changes of tables and of their tables of late and rejected rows, without those that change nothing."""
     netted = [(changes, changes.delta()) for changes in changed]
     netted += [(TableChanges(aside, None), rows) for changes in changed for aside, rows in changes.take_asides()]
     return [(changes, delta) for changes, delta in netted if len(delta) or changes.dropped or changes.load]
 
 
 def take_in(table: Table, rows: Any, columns: tuple[str, ...] | None = None) -> Rows:
-    """What a user gives as rows of a table."""
+    """Convert a user's rows to rows of a table."""
     return Rows.each_once(to_columns(table.name, table.fields, rows, columns=columns))
 
 
@@ -59,10 +59,10 @@ def commit_epoch(
     also: Callable[[Transaction], Mapping[str, Any]] = lambda _: {},
     begun: Transaction | None = None,
 ) -> int:
-    """Apply the tables' deltas with all that follows from them, and commit; the epoch's number.
+    """Apply the tables' deltas, refresh the views and commit; return the epoch's number.
 
-    `also` adds something of its own to the transaction, and to the record. `begun`: the transaction that holds
-    what was written ahead.
+    `also` adds to the transaction, and returns what it adds to the record. `begun`: the transaction that holds rows
+    written earlier.
     """
     with begun or warehouse.store.begin() as transaction:
         deltas = EpochDeltas(transaction)
@@ -76,7 +76,7 @@ def commit_epoch(
     return number
 
 
-_LOOK = 8  # epochs after which it is asked whether the views that were refreshed suit the data
+_LOOK = 8  # epochs between checks whether the programs of refreshed views still suit the data
 
 
 def apply_epoch(
@@ -85,7 +85,7 @@ def apply_epoch(
     changed: list[tuple[TableChanges, Rows]],
     engine: EngineName | None = None,
 ) -> dict[str, Any]:
-    """Append the tables' deltas and refresh the views, on the warehouse's engine or another; the epoch's record."""
+    """Append the tables' deltas and refresh the views, on the given engine or the warehouse's; return the record."""
     started = time.perf_counter()
     for changes, delta in changed:
         _append_table(deltas, changes, delta)
@@ -120,13 +120,13 @@ def apply_epoch(
 
 
 def _summary(record: dict[str, Any]) -> str:
-    """An epoch's record in a line."""
+    """An epoch's record in one line."""
     tables = ", ".join(f"{t} +{n['inserted']} −{n['deleted']}" for t, n in record["tables"].items())
     return f"{tables}; {len(record['views'])} views in {record['ms']:.1f} ms on {record['engine']}"
 
 
 def _readers(catalog: Catalog, changed: Iterable[str]) -> list[Maintained]:
-    """The views that some changes can reach, in the order of their dependencies."""
+    """The views that changes of these bags can reach, in dependency order."""
     reached, found = set(changed), []
     for view in catalog.views.values():
         if reached & set(view.reads):
@@ -136,7 +136,7 @@ def _readers(catalog: Catalog, changed: Iterable[str]) -> list[Maintained]:
 
 
 def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> None:
-    """Add a change to a table and its index, unless it was written as it came."""
+    """Append a change to a table and its index, or adopt it if it is already written."""
     table, load = changes.table, changes.load
     if load is not None and load.transaction is deltas.transaction:
         load.hand_on(deltas, delta)
@@ -149,7 +149,7 @@ def _append_table(deltas: EpochDeltas, changes: TableChanges, delta: Rows) -> No
 
 
 def _table_record(changes: TableChanges, delta: Rows) -> dict[str, Any]:
-    """What the epoch's record says of a table."""
+    """A table's entry in the epoch's record."""
     dropped = {"dropped": dict(changes.dropped)} if changes.dropped else {}
     return {**(counts(delta) if changes.load is None else changes.load.counts), **dropped}
 

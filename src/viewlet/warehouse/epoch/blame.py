@@ -1,7 +1,7 @@
-"""Which row makes a view fail: found after an epoch has failed, by trying parts of its changes.
+"""Finds the row that makes a view fail, by applying parts of a failed epoch's changes.
 
-The law: a part is applied as the epoch was, to the warehouse as it was, and never committed. What fails with one row
-alone has its cause in that row; where it takes several rows, such as for a sum that overflows, none is named.
+The law: each part is applied like the epoch, to the state before it, and never committed. If a single row fails, it is
+the cause; if only several rows together fail, as when a sum overflows, no row is named.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HINT = "correct the row, or let the definition expect its values: try_divide, t
 
 @contextmanager
 def blaming_changes(warehouse: Warehouse, changed: Sequence[tuple[TableChanges, Rows]]) -> Iterator[None]:
-    """Let an epoch that fails inside of the block name the row of its changes that is the cause."""
+    """Make the error of an epoch that fails in the block name the row that caused it."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
         some = [(changes, part[changes.table.name]) for changes, _ in changed if changes.table.name in part]
@@ -51,7 +51,7 @@ def blaming_changes(warehouse: Warehouse, changed: Sequence[tuple[TableChanges, 
 
 @contextmanager
 def blaming_contents(warehouse: Warehouse, view: Maintained, fill: Callable[..., Any]) -> Iterator[None]:
-    """Let the filling of a view that fails inside of the block name the row of its inputs that is the cause."""
+    """Make the error of a fill that fails in the block name the input row that caused it."""
 
     def attempt(transaction: Transaction, part: Changes) -> None:
         fill(transaction, inputs=part, engine="inproc")
@@ -65,7 +65,7 @@ def blaming_contents(warehouse: Warehouse, view: Maintained, fill: Callable[...,
 
 
 def blame(warehouse: Warehouse, error: EvaluationError, changes: Changes, attempt: Attempt) -> EvaluationError:
-    """An error with its expression, values and row."""
+    """The error with its expression, values and row."""
     failures = [error]
 
     def fails(at: Positions) -> bool:
@@ -79,7 +79,7 @@ def blame(warehouse: Warehouse, error: EvaluationError, changes: Changes, attemp
 
     at = culprits(sum(map(len, changes.values())), fails)
     if failures == [error]:
-        fails(at)  # what a task of Spark's raised says less than what is raised in this process
+        fails(at)  # errors raised in process say more than those from Spark's tasks
     error = failures[-1]
     locate(error)
     if len(at) == 1:
@@ -93,7 +93,7 @@ def blame(warehouse: Warehouse, error: EvaluationError, changes: Changes, attemp
 
 
 def _some(changes: Changes, at: Positions) -> dict[str, Rows]:
-    """The rows at some positions, counted through all changes."""
+    """The rows at some positions, numbered across all tables."""
     found, first = {}, 0
     for name, rows in changes.items():
         own = at[(at >= first) & (at < first + len(rows))] - first

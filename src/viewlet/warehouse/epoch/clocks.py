@@ -1,6 +1,6 @@
-"""The clocks of tables with a watermark: read, advanced by an epoch, and the evictions that follow.
+"""The clocks of tables with a watermark: reading and advancing them, and the evictions that follow.
 
-All of it is part of the epoch's own commit.
+All of this is part of the epoch's commit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from viewlet.warehouse.declare.watermarks import Clock
 
 
 def mark_of(table: Table, snapshot: Snapshot) -> int | None:
-    """The watermark of a table, in microseconds since 1970; None if it has none, or no row yet."""
+    """A table's watermark in microseconds since 1970; None if it has none, or no rows yet."""
     if table.watermark is None or table.clock is None:
         return None
     clock = Clock.read(snapshot.contents(table.clock))
@@ -25,7 +25,7 @@ def mark_of(table: Table, snapshot: Snapshot) -> int | None:
 def advance(
     catalog: Catalog, transaction: Transaction, table: Table, latest: int | None, cluster: Cluster | None = None
 ) -> None:
-    """Move a table's clock on to a time; after every delay that it advances, views let go of groups that are closed."""
+    """Advance a table's clock to a time; views evict closed groups each time it has advanced by more than the delay."""
     if table.watermark is None or table.clock is None or latest is None:
         return
     delay = table.watermark.delay
@@ -43,7 +43,7 @@ def advance(
 def evict_closed(
     catalog: Catalog, transaction: Transaction, table: str, mark: int, cluster: Cluster | None = None
 ) -> None:
-    """Drop what a watermark has passed from the state of views that no other view shares."""
+    """Evict the groups that a watermark has passed from the unshared state of views."""
     for view in catalog.views.values():
         if table in view.reads:
             view.evict(transaction, table, mark, catalog.own_bags(view), cluster)

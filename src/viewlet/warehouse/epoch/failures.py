@@ -1,4 +1,4 @@
-"""Epochs that failed: why, and because of which row. A file beside the log, for people; nothing depends on it."""
+"""A list of failed epochs, with the reason and the row at fault: a file beside the log, for people to read."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from viewlet.errors import EndlessLoop, EvaluationError, RejectedEpoch, ViewletE
 log = logging.getLogger("viewlet")
 FILE = "failures"
 CAUSED_BY_ROWS = (RejectedEpoch, EvaluationError, EndlessLoop)
-"""What is wrong with data; other errors are wrong calls, which their callers see."""
+"""Errors caused by data; others are wrong calls, which their callers see."""
 _MOST = 200
 
 
 def note_failure(root: Path, epoch: int, error: ViewletError) -> None:
-    """Keep an error that stopped an epoch. That this fails must not hide the error."""
+    """Record an error that stopped an epoch. Failing to do so must not hide the error."""
     kept = [*read_failures(root)[1 - _MOST :], _document(epoch, error)]
     hidden = root / f".{FILE}"
     try:

@@ -1,7 +1,7 @@
-"""What tasks do with the rows of DataFrames: they read, check and net them, and write runs of tables and of their indexes.
+"""The tasks that ingest DataFrames: they read, check and net rows, and write runs of tables and of their indexes.
 
-Rows that nothing forbids and nothing can take away are written by the tasks that read them; others first meet those of
-the same key. What a task says of its rows goes to the driver as notes: names and counts, and a sample of what is refused.
+Rows that need no check are written by the tasks that read them; others are first exchanged, so that rows with the same
+key meet. Tasks report to the driver in notes: names of runs, counts, and a sample of the refused rows.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from viewlet.warehouse.declare.watermarks import latest_in
 from viewlet.warehouse.epoch.table_changes import TableChanges
 
 Action = Literal["insert", "delete", "delete_keys", "upsert"]
-"""What is done with rows: a method of `TableChanges`."""
+"""The names of methods of `TableChanges`."""
 _FILE = 64 << 20
-"""Bytes of rows that a task writes to one run."""
+"""Bytes of rows after which a task writes a run."""
 _FEW = 4 << 10
-"""Bytes up to which the rows of a task that reads them are sent instead of written."""
+"""Bytes up to which a task that reads rows sends them to the driver instead of writing them."""
 
 
 def marks_of(table: Table, judged: Sequence[Constraint]) -> tuple[str, ...]:
-    """The columns that say whether rows meet constraints, beside those of the table."""
+    """The names of the extra columns that hold the values of constraints which Spark has evaluated."""
     return tuple(free_name(f"_met_{i}", table.names) for i in range(len(judged)))
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Rows of a frame that cannot be taken in: how many at least, one of them with the reason, what to do instead."""
+    """Refused rows of a frame: how many at least, one of them with the reason, and a hint."""
 
     frame: int
     count: int
@@ -59,7 +59,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Makes rows of a table of what Spark gives, in the table's types, and says where they meet others."""
+    """Converts rows from Spark to a table's types and hashes their keys, for the exchange."""
 
     table: Table
     columns: tuple[str, ...]
@@ -84,7 +84,7 @@ class ReadRows:
 
 @dataclass(frozen=True)
 class WriteRows:
-    """Writes rows where they are read; what the table's index keeps of them goes to slices."""
+    """Writes rows in the task that reads them; only their index entries are exchanged."""
 
     read: ReadRows
     address: str
@@ -117,7 +117,7 @@ class WriteRows:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The latest time of the rows that a task put into a table."""
+    """The latest event time of the rows that a task inserted into a table."""
 
     table: str
     micros: int
@@ -125,7 +125,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Some rows may have a key that an earlier change of the epoch has."""
+    """Some rows may share a key with an earlier change of the epoch."""
 
     table: str
 
@@ -140,26 +140,26 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What is done with the rows of a frame, in which table."""
+    """How the rows of a frame change which table."""
 
     table: str
     action: Action
     judged: tuple[Constraint, ...] = ()
-    """The constraints that Spark has evaluated: the rows say whether they meet them."""
+    """The constraints that Spark has evaluated; the rows carry their values."""
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """A table as tasks find it."""
+    """A table that tasks change, with what they check its rows against."""
 
     table: Table
     index: StoredMap | None
     earlier: StoredMap | None
-    """What earlier changes of the epoch have added to the index."""
+    """The part of the index that earlier changes of the epoch have added."""
     mark: int | None
-    """The watermark that the epoch found."""
+    """The watermark before the epoch."""
     is_written: bool
-    """Whether the tasks that read rows write them, and slices have only what the index keeps."""
+    """Whether the tasks that read rows also write them, so that slices hold only index entries."""
 
     @staticmethod
     def of(changes: TableChanges, earlier: Contents | None, *, is_written: bool) -> Receiver:
@@ -178,7 +178,7 @@ class ApplyRows:
     receivers: Mapping[str, Receiver]
     frames: tuple[Applied, ...]
     inline: int
-    """Bytes up to which a run is sent instead of written."""
+    """Bytes up to which a run is sent to the driver instead of written."""
 
     def __call__(self, slices: Iterator[Slice]) -> Iterator[Note]:
         receiving: Receiving | Indexing | None = None
@@ -197,7 +197,7 @@ class ApplyRows:
 
 
 class Receiving:
-    """A table while a task takes slices of its changes, one after the other."""
+    """The state of a task that applies slices of a table's changes, one after the other."""
 
     def __init__(self, to: Receiver, frames: Sequence[Applied], address: str, inline: int) -> None:
         self.table, self._mark, self._frames = to.table, to.mark, frames
@@ -209,7 +209,7 @@ class Receiving:
         self._waiting = {table.name: Waiting(table) for table in tables if table}
 
     def take(self, rows: Slice) -> Iterator[Note]:
-        """Check the changes of a slice, in the order in which they were given, and write what has come together."""
+        """Check the changes of a slice in the order given, and write them once enough have accumulated."""
         changes = TableChanges(self.table, self._index, mark=self._mark, is_share=True)
         for number, given in rows.items():
             try:
@@ -259,14 +259,14 @@ class Receiving:
 
 
 class Indexing:
-    """The index of a table, in a task that takes slices of what it keeps of rows that are written already."""
+    """The state of a task that writes slices of the index of a table whose rows are already written."""
 
     def __init__(self, table: Table, address: str, inline: int) -> None:
         self.table, self._address, self._inline = table, address, inline
         self._waiting = Waiting(table)
 
     def take(self, rows: Slice) -> Iterator[Note]:
-        """Write what has come together."""
+        """Collect index entries, and write them once enough have accumulated."""
         for kept in rows.values():
             self._waiting.add(kept)
         if self._waiting.bytes > _FILE:
@@ -281,7 +281,7 @@ class Indexing:
 
 
 def write_rows(table: Table, delta: Rows, address: str, inline: int) -> Iterator[Written]:
-    """The runs of a table's rows."""
+    """Write rows of a table as runs."""
     is_small = sum(array.nbytes for array in delta.columns.values()) <= inline
     for run in (make_recent_run if is_small else make_parquet_runs)(delta, table.layout):
         weights = delta.weights if is_small else delta.weights[delta.weights * run.ref.sign > 0]
@@ -289,20 +289,20 @@ def write_rows(table: Table, delta: Rows, address: str, inline: int) -> Iterator
 
 
 def write_index(bag: str, kept: Rows, layout: Layout, address: str, inline: int) -> Iterator[Written]:
-    """The run of what an index keeps."""
+    """Write index entries as a run."""
     for run in make_map_run(kept, layout):
         yield write_run_of(bag, run, kept.weights, address, inline)[1]
 
 
 def _overlap(table: Table, delta: Rows, earlier: Contents) -> bool:
-    """Whether the index of a table has got rows with the hash of a key that changes again."""
+    """Whether a change may touch a key that earlier changes of the epoch have touched: their hashes are compared."""
     given = Sorted.by(earlier.layout.key, table.index_rows(delta))
     return next(given.find_in_map(earlier, ()), None) is not None
 
 
 @dataclass
 class Waiting:
-    """Changes of a table that are written together."""
+    """Changes of a table that accumulate until they are written."""
 
     table: Table
     parts: list[Rows] = field(default_factory=list)
@@ -314,6 +314,6 @@ class Waiting:
             self.bytes += sum(array.nbytes for array in rows.columns.values())
 
     def taken(self) -> list[Rows]:
-        """All of them; there are none then."""
+        """Remove and return all of them."""
         parts, self.parts, self.bytes = self.parts, [], 0
         return parts

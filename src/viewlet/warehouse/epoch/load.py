@@ -1,4 +1,4 @@
-"""Loading many rows into a table: checked and written piece by piece, to the table's files and its index's."""
+"""Bulk loading: rows are checked and written piece by piece, to the files of the table and of its index."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from viewlet.warehouse.epoch.table_changes import TableChanges, show_row
 
 
 class Loading(ABC):
-    """A change of a table that is in files already, with that of its index: nothing of it is there before the commit."""
+    """A change of a table and its index that is already written to files; the commit makes it visible."""
 
     def __init__(self, changes: TableChanges, transaction: Transaction) -> None:
         self._changes, self.transaction = changes, transaction
         self.latest: int | None = None
-        """The latest time of rows put in, where the table has a watermark."""
+        """The latest event time of the inserted rows, if the table has a watermark."""
 
     @property
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """How many rows are put in, and how many are taken away."""
+        """The numbers of inserted and deleted rows."""
 
     @abstractmethod
     def delta(self, *, is_read: bool) -> Rows:
-        """The change in memory, if it has to be there where something follows from it."""
+        """The change in memory if `is_read`, that is, if views read it; otherwise it may be empty."""
 
     @abstractmethod
     def hand_on(self, deltas: EpochDeltas, delta: Rows) -> None:
-        """Tell an epoch of the change."""
+        """Add the change to an epoch's deltas."""
 
 
 class TableLoading(Loading):
-    """Rows that are checked and written as they come."""
+    """Inserted rows that are checked and written as they arrive."""
 
     def __init__(self, changes: TableChanges, transaction: Transaction, total: int | None) -> None:
         super().__init__(changes, transaction)
@@ -62,7 +62,7 @@ class TableLoading(Loading):
             deltas.changes[self._changes.table.name] = delta
 
     def add_all(self, pieces: Iterable[Rows]) -> None:
-        """Take rows in, those that the table admits; a key that came twice refuses all of them."""
+        """Load the rows that the table admits; raise if a key occurs twice."""
         for rows in pieces:
             self._add(rows)
         self._rows.finish()
@@ -75,7 +75,7 @@ class TableLoading(Loading):
         given = self._changes.checked(rows.filter(self._changes.admit(rows))).rows
         self._changes.before += len(rows)
         if self._index is not None and self._index.layout.fingerprints and self._index.layout.plain == given.names:
-            given.learn_identities(given.names)  # the table keeps the hash of each row, the index the fingerprint
+            given.learn_identities(given.names)  # the table stores row hashes, the index fingerprints
         self._rows.add(given)
         if self._index is not None:
             self._index.add(given)
@@ -96,7 +96,7 @@ class TableLoading(Loading):
             )
 
     def withdraw(self) -> None:
-        """Take nothing in after all."""
+        """Undo the load."""
         for bag in (self._changes.table.name, self._changes.table.index):
             if bag is not None:
                 self.transaction.withdraw(bag)

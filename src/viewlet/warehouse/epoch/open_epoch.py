@@ -1,7 +1,7 @@
-"""An open epoch: the changes that a user collects, checked as they arrive, applied together when its block ends.
+"""An open epoch: it collects a user's changes, checks them as they arrive, and applies them when its block ends.
 
-Few rows are held in memory until then. Many are written to files as they arrive, within the transaction that will
-commit them.
+Small changes are held in memory until then. Large ones are written to files as they arrive, by the transaction that
+will commit them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 Also = Callable[[Transaction], Mapping[str, Any]]
-"""Adds something to a transaction, and to its record."""
+"""Adds to a transaction, and returns what it adds to the record."""
 
 
 @contextmanager
 def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[OpenEpoch]:
     """One atomic epoch: all changes inside the block are applied together, or none.
 
-    `also` adds something of its own to the commit, which then happens even if no table changed.
+    `also` adds to the commit, which then happens even if no table changed.
     """
     with warehouse.writing():
         opened = OpenEpoch(warehouse, also)
@@ -53,7 +53,7 @@ def open_epoch(warehouse: Warehouse, also: Also | None = None) -> Iterator[OpenE
 
 
 class OpenEpoch:
-    """The changes that are collected; they are applied when the block ends."""
+    """The changes collected so far; they are applied when the block ends."""
 
     def __init__(self, warehouse: Warehouse, also: Also | None = None) -> None:
         self._warehouse = warehouse
@@ -61,10 +61,10 @@ class OpenEpoch:
         self._catalog = warehouse.catalog
         self._snapshot = warehouse.store.snapshot()
         self._transaction: Transaction | None = None
-        """What holds rows that were written as they came."""
+        """The transaction of the rows that were written as they arrived."""
         self._changes: dict[str, TableChanges] = {}
         self._frames: list[GivenFrame] = []
-        """DataFrames that wait for the job that takes all of them in."""
+        """DataFrames to be ingested together, by one job."""
         self._is_open = True
         self.number = 0
         """The epoch's number, once it is committed."""
@@ -75,7 +75,7 @@ class OpenEpoch:
         self.dropped: dict[str, dict[str, int]] = {}
         """How many rows of each table each constraint dropped, once the block has ended."""
         self.is_committed = False
-        """Whether there was anything to commit, and it is."""
+        """Whether a commit was made."""
 
     def __repr__(self) -> str:
         if self._is_open:
@@ -100,10 +100,10 @@ class OpenEpoch:
             self._load(changes, chain(_emptied(first), taken), count_rows(rows))
 
     def _by_tasks(self, changes: TableChanges, action: Action, rows: Any) -> bool:
-        """Leave a DataFrame of Spark's to tasks, if that is how it is taken in; whether it was.
+        """Queue a Spark DataFrame for ingestion by tasks, if it is suited; return whether it was.
 
-        It waits, with others, for the end of the block. But if the table has changed otherwise, the change is checked
-        against that at once.
+        It is ingested with others at the end of the block. But if the table also has other changes, it is ingested at
+        once, so that each is checked against those before it.
         """
         if not can_take_by_tasks(self._warehouse.engine, changes, action, rows):
             return False
@@ -118,11 +118,11 @@ class OpenEpoch:
         return True
 
     def _waits(self, changes: TableChanges) -> bool:
-        """Whether DataFrames of a table wait."""
+        """Whether DataFrames for this table are queued."""
         return any(frame.changes is changes for frame in self._frames)
 
     def _take_frames(self, changes: TableChanges | None = None) -> None:
-        """Take in the DataFrames that wait, or only if some are of a table; if that fails, the epoch cannot end well."""
+        """Ingest the queued DataFrames; given a table, only if some are for it. After a failure they stay queued."""
         if self._frames and (changes is None or self._waits(changes)):
             self._take_together(self._frames)
             self._frames = []
@@ -132,7 +132,7 @@ class OpenEpoch:
         take_by_tasks(self._warehouse, frames, self._transaction)
 
     def _load(self, changes: TableChanges, rows: Iterator[Rows], total: int | None) -> None:
-        """Write rows as they come; those of them that were written are forgotten if one is refused."""
+        """Write rows as they arrive; discard those already written if one is refused."""
         self._transaction = self._transaction or self._warehouse.store.begin()
         changes.load = TableLoading(changes, self._transaction, total)
         try:
@@ -165,14 +165,14 @@ class OpenEpoch:
         changes.replace(take_in(changes.table, old), take_in(changes.table, new))
 
     def deltas(self) -> list[tuple[TableChanges, Rows]]:
-        """The net changes of the tables that change at all."""
+        """The net changes of the tables that change."""
         self._take_frames()
         changed = list(self._changes.values())
         for changes in list(changed):
             if isinstance(changes.load, Settled):
                 changes.load.settle()
                 changed += changes.load.asides.values()
-                if changes.load.is_empty:  # all that was given was refused
+                if changes.load.is_empty:  # all rows were refused
                     changes.load = None
         self.late = {c.table.name: count for c in changed if (count := _aside(c, c.late, c.table.late))}
         self.rejected = {c.table.name: count for c in changed if (count := _aside(c, c.rejected, c.table.rejected))}
@@ -180,7 +180,7 @@ class OpenEpoch:
         return [(c, self._delta(c, delta)) for c, delta in deltas_of(changed)]
 
     def _delta(self, changes: TableChanges, delta: Rows) -> Rows:
-        """A table's change; rows that were written are read again only where something follows from them."""
+        """A table's change; rows already written are read back only if views read the table."""
         if changes.load is None:
             return delta
         return changes.load.delta(is_read=bool(self._catalog.readers(changes.table.name)))
@@ -195,16 +195,16 @@ class OpenEpoch:
             self.is_committed = True
 
     def close(self) -> None:
-        """No more changes."""
+        """Accept no more changes."""
         self._is_open = False
 
     def abandon(self) -> None:
-        """Remove what was written of changes that were not committed."""
+        """Remove files of changes that were not committed."""
         if self._transaction is not None:
             self._transaction.abort()
 
     def _of(self, name: str, *, gathered: bool = True) -> TableChanges:
-        """The changes of a table so far; `gathered`: such that others can be checked against them."""
+        """The changes of a table; `gathered`: with queued and loaded ones, for other changes to be checked against."""
         if not self._is_open:
             raise RejectedEpoch("the epoch has ended", hint="make changes inside its block")
         table = self._catalog.table(name)
@@ -245,13 +245,13 @@ def _nothing(_: Transaction) -> Mapping[str, Any]:
 
 
 def _emptied(rows: list[Rows]) -> Iterator[Rows]:
-    """Rows from a list that lets go of each."""
+    """Yield rows from a list, releasing each."""
     while rows:
         yield rows.pop(0)
 
 
 def _taken_in(table: Table, pieces: Iterator[Any]) -> Iterator[Rows]:
-    """Pieces as rows of a table; a row that is refused is counted through all of them."""
+    """Convert pieces to rows of a table; errors number rows across all pieces."""
     before = 0
     for piece in pieces:
         try:
@@ -263,7 +263,7 @@ def _taken_in(table: Table, pieces: Iterator[Any]) -> Iterator[Rows]:
 
 
 def _has_keys_only(rows: Any, table: Table) -> bool:
-    """Whether what is to be deleted is given by keys alone."""
+    """Whether rows to delete are given by key only."""
     width = len(table.primary_key)
     if width == len(table.fields):
         return False

@@ -1,7 +1,7 @@
-"""The changes of a table that an epoch has made so far, as runs of its transaction, written by tasks or here.
+"""The changes of a table so far in an epoch, as runs of its transaction, written by tasks or in process.
 
-Changes that follow are checked against the table with these. Together they need not be net, as what one put in another
-may have taken away; they are if no two have a key in common.
+Later changes are checked against the table including these. Together they may not be net, since one change can delete
+what an earlier one inserted; they are net if no two have a key in common.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from viewlet.warehouse.epoch.table_changes import TableChanges
 
 
 class Settled(Loading):
-    """The changes of a table that are in runs, with those of the tables of what it does not take in."""
+    """The changes of a table that are in runs, with those of its tables of late and rejected rows."""
 
     def __init__(self, changes: TableChanges, transaction: Transaction) -> None:
         super().__init__(changes, transaction)
@@ -30,18 +30,18 @@ class Settled(Loading):
 
     @staticmethod
     def of(changes: TableChanges, transaction: Transaction) -> Settled:
-        """What was changed so far, none of it in memory."""
+        """Move all changes so far from memory to runs."""
         before, settled = changes.load, changes.load
         if not isinstance(settled, Settled):
             settled = changes.load = Settled(changes, transaction)
-        if before is not None and before is not settled:  # what was written as it came is in the transaction
+        if before is not None and before is not settled:  # rows loaded as they arrived are in the transaction
             settled._count(before.counts["inserted"], before.counts["deleted"])
         changes.before = 0
         settled.settle()
         return settled
 
     def settle(self) -> None:
-        """Make runs of what is in memory."""
+        """Write the changes in memory to runs."""
         changes, table = self._changes, self._changes.table
         delta = changes.delta()
         changes.pending, changes.taken = [], 0
@@ -60,7 +60,7 @@ class Settled(Loading):
 
     @property
     def earlier(self) -> Contents | None:
-        """What the changes so far have added to the table's index, if there is one."""
+        """The runs that the changes so far have added to the table's index, if there is one."""
         table = self._changes.table
         if table.index is None or not self._times:
             return None
@@ -68,7 +68,7 @@ class Settled(Loading):
         return make_contents(before.layout, now.runs[len(before.runs) :], before.types)
 
     def adopt(self, written: Sequence[Written], latest: int | None, *, are_apart: bool = False) -> None:
-        """Take over what tasks wrote: runs of the table, of its index, of the tables of what it does not take in.
+        """Adopt runs that tasks wrote: of the table, its index, and its tables of late and rejected rows.
 
         `are_apart`: they have no key in common with earlier changes.
         """
@@ -95,7 +95,7 @@ class Settled(Loading):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was changed."""
+        """Whether there are no changes."""
         return not self._times and not self.asides
 
     @property

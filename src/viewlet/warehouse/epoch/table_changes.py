@@ -1,7 +1,6 @@
-"""What an epoch changes in a table, and whether it may: keys, deletions, watermarks, constraints.
+"""The changes of a table in an epoch, and their checks: keys, deletions, watermarks, constraints.
 
-A change is checked before anything runs, against the table's index as the epoch found it and what the epoch has
-changed so far.
+Each change is checked as it is made, against the table's index before the epoch and the epoch's changes so far.
 """
 
 from __future__ import annotations
@@ -32,53 +31,53 @@ if TYPE_CHECKING:
 
 @dataclass
 class TableChanges:
-    """What an epoch does to one table, checked as it comes."""
+    """The changes of one table, checked as they are made."""
 
     table: Table
     index: Contents | None
     pending: list[Sorted] = field(default_factory=list)
     taken: int = 0
-    """How many changes were noted."""
+    """The number of changes made."""
     mark: int | None = None
-    """The watermark, where the table has one and a row."""
+    """The watermark; None if the table has none, or no rows yet."""
     late: list[Rows] = field(default_factory=list)
-    """Rows that came too late."""
+    """Rows older than the watermark."""
     breaks: Evaluate | None = None
-    """Which rows break a constraint."""
+    """Evaluates constraints."""
     rejected: list[Rows] = field(default_factory=list)
-    """Rows that broke a constraint and are kept aside."""
+    """Rows that violate a KEEP ASIDE constraint."""
     dropped: Counter[str] = field(default_factory=Counter)
     """How many rows each constraint dropped."""
     load: Loading | None = None
-    """Rows that are written as they come, not held here."""
+    """Changes that are already written, not held here."""
     before: int = 0
-    """How many rows came in pieces before the one at hand."""
+    """How many rows the earlier pieces of this change had, to number rows in errors."""
     is_share: bool = False
-    """Whether the rows are some of those given, in an order of their own, so that their numbers say nothing."""
+    """Whether the rows are a task's share of those given, so that row numbers mean nothing to the user."""
 
     def insert(self, rows: Rows) -> None:
-        """Put rows in."""
+        """Insert rows."""
         self.put(rows.filter(self.admit(rows)))
 
     def replace(self, old: Rows, new: Rows) -> None:
-        """Put rows in, each instead of an old one, which stays where the new one is not taken in."""
+        """Replace old rows by new ones, pair by pair; an old row stays if its new one is not admitted."""
         admitted = self.admit(new)
         self.delete(old.filter(admitted))
         self.put(new.filter(admitted))
 
     def exchange(self, old: Rows, new: Rows) -> None:
-        """Put rows in, instead of others that were read from the table as the epoch found it."""
+        """Replace rows by others, unchecked: `old` was read from the table as it was before the epoch."""
         if len(old):
             self._take(self._sorted(old).negated())
         if len(new):
             self.put(new)
 
     def put(self, rows: Rows) -> None:
-        """Put rows in that were admitted."""
+        """Insert rows that were admitted."""
         self._take(self.checked(rows))
 
     def checked(self, rows: Rows) -> Sorted:
-        """Rows that can be put in, beside what the index keeps of them; a key that is there is refused."""
+        """Rows to insert, sorted for the index; raise if a key already exists."""
         given = self._sorted(rows)
         if self.table.primary_key and self.index is not None:
             self._refuse_bad_keys(given)
@@ -87,7 +86,7 @@ class TableChanges:
         return given
 
     def delete(self, rows: Rows) -> None:
-        """Take whole rows away, one copy for each row given."""
+        """Delete whole rows, one copy for each row given."""
         self._refuse_append_only("delete")
         self._refuse_final(rows, "delete")
         given = self._sorted(rows)
@@ -96,7 +95,7 @@ class TableChanges:
         self._take(given.negated())
 
     def delete_keys(self, keys: Rows) -> None:
-        """Take away the rows with these primary keys."""
+        """Delete the rows with these primary keys; raise if one does not exist."""
         self._refuse_append_only("delete")
         self._refuse_unindexed("delete by key")
         given = self._sorted(keys)
@@ -108,14 +107,14 @@ class TableChanges:
         self._take(there.negated())
 
     def discard_keys(self, keys: Rows) -> None:
-        """Take away the rows with these primary keys that are there."""
+        """Delete the rows with these primary keys, ignoring keys that do not exist."""
         self._refuse_append_only("delete")
         given = self._sorted(keys)
         self._refuse_bad_keys(given)
         self._take(self._with_key_of(given).negated())
 
     def upsert(self, rows: Rows) -> None:
-        """Put rows in, each instead of the one with its key."""
+        """Insert rows, each replacing the row with its key."""
         if not self.table.primary_key:
             raise RejectedEpoch(
                 f"table {self.table.name}: upsert needs a primary key",
@@ -141,25 +140,25 @@ class TableChanges:
         return rows.select(self.table.names) if self.table.folded else rows
 
     def latest(self, delta: Rows) -> int | None:
-        """The latest time of what is put in, where the table has a watermark."""
+        """The latest event time of the inserted rows, if the table has a watermark."""
         return latest_in(self.table.watermark, self.table.fields, delta) if self.load is None else self.load.latest
 
     def take_asides(self) -> list[tuple[Table, Rows]]:
-        """The rows that are not taken in, for the tables that keep them; there are none then."""
+        """Remove and return the late and rejected rows, with the tables that keep them."""
         kept = ((self.table.late, self.late), (self.table.rejected, self.rejected))
         found = [(aside, Rows.concat(rows).select(aside.names)) for aside, rows in kept if aside is not None and rows]
         self.late, self.rejected = [], []
         return found
 
     def _is_older(self, rows: Rows) -> Mask | None:
-        """Which rows lie before the watermark; None if there is none."""
+        """The rows older than the watermark; None if there is none."""
         mark = self.table.watermark
         if mark is None or self.mark is None:
             return None
         return is_older(rows[mark.column], self.table.field(mark.column).type, self.mark)
 
     def admit(self, rows: Rows) -> Mask:
-        """Which rows are taken in: they meet the constraints and are not late. The others are kept aside or dropped."""
+        """The rows that meet the constraints and are not late; the others are kept aside or dropped."""
         admitted = self._expected(rows)
         older = self._is_older(rows)
         if older is not None and (late := older & admitted).any():
@@ -168,7 +167,7 @@ class TableChanges:
         return admitted
 
     def _expected(self, rows: Rows) -> Mask:
-        """Which rows break no constraint."""
+        """The rows that violate no constraint; the others are refused, kept aside or counted as dropped."""
         broken = self._broken(rows)
         if not broken:
             return np.ones(len(rows), dtype=np.bool_)
@@ -187,20 +186,20 @@ class TableChanges:
         return ~np.logical_or.reduce(list(broken.values()))
 
     def _broken(self, rows: Rows) -> dict[Constraint, Mask]:
-        """The constraints that rows break, and which rows do."""
+        """The violated constraints, each with the rows that violate it."""
         if self.breaks is None or not len(rows):
             return {}
         found = {constraint: self.breaks(constraint, rows) for constraint in self.table.constraints}
         return {constraint: mask for constraint, mask in found.items() if mask.any()}
 
     def _set_aside(self, rows: Rows, aside: Mask, broken: Mapping[Constraint, Mask]) -> None:
-        """Keep rows with the names of the constraints that they break."""
+        """Keep rows aside with the names of the constraints that they violate."""
         names = [", ".join(c.name for c, mask in broken.items() if mask[at]) for at in np.flatnonzero(aside)]
         violated, *_ = rejected_fields(self.table.fields)
         self.rejected.append(rows.filter(aside).with_columns({violated.name: pa.array(names, pa.string())}))
 
     def _refuse_final(self, rows: Rows, what: str) -> None:
-        """What is older than the watermark stays as it is."""
+        """Refuse to change rows older than the watermark."""
         older = self._is_older(rows)
         if older is not None and older.any():
             assert self.mark is not None
@@ -208,7 +207,7 @@ class TableChanges:
             self._reject_row(rows.select(self.table.names), older, reason, hint="older rows are final")
 
     def _sorted(self, rows: Rows) -> Sorted:
-        """Rows by the key of the index, beside what it keeps of them; without one, as they come."""
+        """Rows sorted by the key of the index, with its extra columns; without an index, in the order given."""
         if self.index is None:
             return Sorted.as_given(self.table.normalized(rows))
         if self.table.primary_key:
@@ -216,45 +215,45 @@ class TableChanges:
         return Sorted.by(self.index.layout.key, rows.with_columns(self.table.index_rows(rows).columns))
 
     def _netted(self, changed: Sorted) -> Rows:
-        """Rows without those that cancel: only such that share a key can. Few ones are in the order of their hashes."""
+        """Net rows; only rows that share a key can cancel. Few rows are returned in the order of their hashes."""
         rows = changed.rows
         if len(rows) > _MANY and changed.are_distinct():
-            return rows  # who writes the index puts them in order, beside the refresh
+            return rows  # sorted by the thread that writes the index
         return add_together(rows, rows.hashes(changed.key), self.table.index_layout, changed.order)[0]
 
     def _take(self, changed: Sorted) -> None:
-        """Note a change; small ones are put together as they double, so that many cost little more than one."""
+        """Record a change. Pending changes are merged as their sizes double, so that many small ones stay cheap."""
         if self.index is not None and self.index.layout.fingerprints:
-            changed.rows.fingerprints(self.index.layout.plain)  # once for each row: what is put together knows them
+            changed.rows.fingerprints(self.index.layout.plain)  # computed once for each row: merging keeps them
         self.pending.append(changed)
         self.taken += 1
         while len(self.pending) > 1 and len(self.pending[-2]) <= 2 * len(self.pending[-1]):
             self.pending[-2:] = [Sorted.concat(self.pending[-2:])]
 
     def _candidates(self, given: Sorted, wanted: Names) -> Iterator[Pairs]:
-        """Rows of the index, as changed so far, that share the hash of the key with given ones, and with which."""
+        """Pairs of given rows and rows of the index, as changed so far, whose keys have the same hash."""
         assert self.index is not None
         yield from given.find_in_map(self.index, wanted)
         for part in self.pending:
             yield from given.find_in(part, wanted)
 
     def _count(self, given: Sorted, wanted: Names) -> Weights:
-        """How often the index, as changed so far, has a row that is the same as each given one in some columns."""
+        """For each given row, how many rows of the index, as changed so far, equal it in the `wanted` columns."""
         pairs = list(self._candidates(given, wanted))
         if not pairs:
             return np.zeros(len(given), dtype=np.int64)
         which, found = np.concatenate([at for at, _ in pairs]), Rows.concat([rows for _, rows in pairs])
-        same = alike(given.rows.select(wanted).take(which), found)  # all at once: each comparison costs
+        same = alike(given.rows.select(wanted).take(which), found)  # all at once: each call has a fixed cost
         return add_up(found.weights * same, which, len(given))
 
     def _is_taken(self, given: Sorted) -> Mask:
-        """Which given rows have a key that is there: none where all rows with its hash come to nothing."""
+        """The given rows whose key exists. Keys are compared only if rows with the same hash have a positive weight."""
         assert self.index is not None
         near = given.weigh(self.index, self.pending) > 0
         return self._count(given, self.table.key) > 0 if near.any() else near
 
     def _with_key_of(self, given: Sorted) -> Sorted:
-        """The rows of the table, as changed so far, whose key is among those of the given rows."""
+        """The rows of the table, as changed so far, that have the keys of the given rows."""
         keys = given.rows.select(given.key)
         parts = [Rows.empty(self.table.index_types)]
         for which, found in self._candidates(given, self.table.index_layout.columns):
@@ -277,7 +276,7 @@ class TableChanges:
             )
 
     def _refuse_bad_keys(self, given: Sorted) -> None:
-        """A key has no NULL in it, and occurs once."""
+        """Refuse NULL in keys, and keys given twice."""
         rows, key = given.rows, given.key
         for name in self.table.primary_key:
             if rows[name].null_count:
@@ -292,7 +291,7 @@ class TableChanges:
             self._reject_row(rows, again, f"the same key as {'another row' if self.is_share else original}")
 
     def _refuse_missing(self, given: Sorted) -> None:
-        """Every row that is to go must be there, as often as it is given."""
+        """Refuse to delete rows that do not exist, or not as many times as given."""
         assert self.index is not None
         identifying = self.index.layout.columns
         by_hash = self.index.layout.fingerprints
@@ -307,16 +306,16 @@ class TableChanges:
         raise RejectedRow(self.table.name, self.before + at + 1, shown, hint, int(bad.sum()))
 
 
-_MANY = 4_096  # rows whose index is written beside the refresh
+_MANY = 4_096  # rows from which on the index is written by a thread, during the refresh
 
 
 def _owned(part: Sorted) -> Sorted:
-    """The same rows in memory of our own: what a user gives may be a piece of something large."""
+    """The same rows, copied: the user's arrays may be slices of large buffers."""
     return replace(part, rows=part.rows.copied())
 
 
 def _copies(given: Sorted, identifying: Names) -> Weights:
-    """How often each row is given."""
+    """How many times each row is given."""
     if given.are_distinct():
         return np.ones(len(given), dtype=np.int64)
     _, groups = group([given.rows[name] for name in identifying], len(given))

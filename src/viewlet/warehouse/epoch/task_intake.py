@@ -1,9 +1,8 @@
-"""Spark DataFrames ingested into tables by tasks: the driver sees names of runs, counts, and a sample of refused rows.
+"""Ingestion of Spark DataFrames by tasks: the driver sees only names of runs, counts, and a sample of refused rows.
 
-The DataFrames that an epoch is given wait until its block ends, and one job takes them in. Rows whose keys are the same
-meet in one task, in one slice (`engine/cluster/slices.py`). There all changes of a table are checked and netted as they
-are in process (`intake_tasks.py`), against the table's index where that is; runs are written under names that only the
-commit makes count.
+An epoch's DataFrames wait until its block ends, and one job ingests them. Rows with equal keys meet in one slice of one
+task (`engine/cluster/slices.py`). There all changes of a table are checked and netted as in process
+(`intake_tasks.py`), against the table's index, if it has one. Tasks write runs, which only the commit makes visible.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
 
 _INLINE = 256 << 10
-"""Bytes up to which the runs of all tasks are sent to the driver, whose record holds them."""
+"""Bytes up to which the runs of all tasks are sent to the driver, which puts them into the commit record."""
 _MANY = 64 << 20
-"""Bytes from which on rows are written by the tasks that read them, where that is possible: fewer would be small runs."""
+"""Bytes from which on tasks write the rows that they read, if possible; below that, the runs would be small."""
 _SHOWN = 3
-"""Refused rows that an error shows."""
+"""How many refused rows an error shows."""
 
 
 def can_take_by_tasks(engine: EngineName, changes: TableChanges, action: Action, rows: Any) -> bool:
-    """Whether a change is for tasks: a DataFrame that is large or is given to Spark, which can judge its rows."""
+    """Whether tasks ingest a change: a DataFrame that is large or for the Spark engine, whose rows Spark can check."""
     if engine == "inproc" or package_of(rows) != "pyspark":
         return False
     from viewlet.spark.session.handles import estimated_bytes, has_plan
@@ -69,12 +68,12 @@ def can_take_by_tasks(engine: EngineName, changes: TableChanges, action: Action,
 
 
 def _judged_by_spark(table: Table, action: Action) -> tuple[Constraint, ...]:
-    """The constraints of rows to be put in that only Spark evaluates."""
+    """The constraints on inserted rows that only Spark can evaluate."""
     return tuple(c for c in table.constraints if c.expr is None) if action in ("insert", "upsert") else ()
 
 
 def _has_types_of(table: Table, frame: DataFrame) -> bool:
-    """Whether a DataFrame has the very types of a table: then a condition means the same on either's rows."""
+    """Whether a DataFrame has exactly the types of a table, so that a condition means the same on both."""
     from viewlet.spark.session.arrow_frames import spark_schema
 
     places = place_columns(f"table {table.name}", table.fields, frame.columns)
@@ -84,7 +83,7 @@ def _has_types_of(table: Table, frame: DataFrame) -> bool:
 
 @dataclass(frozen=True)
 class SessionState:
-    """A session of the caller's as it was when a DataFrame was given, and a clone with the same settings."""
+    """The settings of a user's session when it gave a DataFrame, and a clone of the session with these settings."""
 
     session: SparkSession
     settings: Any
@@ -92,7 +91,7 @@ class SessionState:
 
     @staticmethod
     def of(session: SparkSession, known: SessionState | None) -> SessionState:
-        """The state of a session now: the known one if that has not changed since."""
+        """The current state of a session; the known one, if nothing has changed since."""
         from viewlet.spark.session.children import clone
         from viewlet.spark.session.handles import settings_of
 
@@ -107,7 +106,7 @@ class SessionState:
 
 @dataclass(frozen=True)
 class GivenFrame:
-    """A DataFrame that waits to be taken into a table: all that can be said of it without its rows is in order."""
+    """A DataFrame queued for a table; everything but its rows is checked."""
 
     changes: TableChanges
     action: Action
@@ -115,7 +114,7 @@ class GivenFrame:
     judged: tuple[Constraint, ...]
     state: SessionState
     frame: DataFrame
-    """The columns in the table's order, and whether rows meet the constraints that Spark judges."""
+    """The columns in the table's order, then the values of the constraints that Spark evaluates."""
 
     @property
     def table(self) -> Table:
@@ -125,7 +124,7 @@ class GivenFrame:
 def given_frame(
     warehouse: Warehouse, changes: TableChanges, action: Action, frame: DataFrame, known: SessionState | None
 ) -> GivenFrame:
-    """A DataFrame to be taken in; refused here if it has not the columns, or the table does not change that way."""
+    """Prepare a DataFrame; raise if it lacks columns, or if the table does not allow such changes."""
     from viewlet.spark.session.arrow_frames import without_months
     from viewlet.spark.session.children import active
     from viewlet.spark.session.handles import plan_of
@@ -134,7 +133,7 @@ def given_frame(
     table = changes.table
     columns = table.primary_key if action == "delete_keys" else table.names
     types = {name: table.types[name] for name in columns}
-    getattr(TableChanges(table, changes.index), action)(Rows.empty(types))  # refused whatever the rows are?
+    getattr(TableChanges(table, changes.index), action)(Rows.empty(types))  # raises if the table allows no such change
     places = place_columns(f"table {table.name}", [table.field(name) for name in columns], frame.columns)
     state, judged = SessionState.of(frame.sparkSession, known), _judged_by_spark(table, action)
     with active(state.own) as spark:
@@ -145,7 +144,7 @@ def given_frame(
 
 
 def take_by_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], transaction: Transaction) -> None:
-    """Take in DataFrames of one session, after what was changed before; the runs are part of the transaction."""
+    """Ingest DataFrames of one session, after all earlier changes; the transaction adopts the runs."""
     tables = {frame.table.name: frame.changes for frame in frames}
     settled = {name: Settled.of(changes, transaction) for name, changes in tables.items()}
     for name in tables:
@@ -172,7 +171,7 @@ def take_by_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], transactio
 
 
 def _run_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], receivers: Mapping[str, Receiver]) -> list[Any]:
-    """One job for all of them."""
+    """Ingest all DataFrames in one job; return the notes of its tasks."""
     from viewlet.engine.cluster.runner import partitions_for, tasks_errors
     from viewlet.spark.session.children import active
 
@@ -184,7 +183,7 @@ def _run_tasks(warehouse: Warehouse, frames: Sequence[GivenFrame], receivers: Ma
 
 
 def _is_written_as_read(frames: Sequence[GivenFrame]) -> bool:
-    """Whether the rows for a table are many, and none depends on others or on the table: what comes is simply put in."""
+    """Whether tasks write a table's rows as they read them: there are many, all inserted and none checked."""
     from viewlet.spark.session.handles import estimated_bytes
 
     table = frames[0].table
@@ -195,7 +194,7 @@ def _is_written_as_read(frames: Sequence[GivenFrame]) -> bool:
 
 
 def _cuttings(frames: Sequence[GivenFrame], task: ApplyRows, parts: int) -> Iterator[Cutting]:
-    """How DataFrames are cut: each table has slices of its own, in which its DataFrames meet."""
+    """How to cut DataFrames into slices: those of one table share its slices."""
     from viewlet.spark.session.handles import estimated_bytes
 
     first = 0
@@ -210,7 +209,7 @@ def _cuttings(frames: Sequence[GivenFrame], task: ApplyRows, parts: int) -> Iter
 
 
 def _judged(warehouse: Warehouse, frame: DataFrame, table: Table, judged: Sequence[Constraint]) -> DataFrame:
-    """Rows, and whether they meet some constraints: Spark evaluates each under the settings that it was declared with."""
+    """Add the values of constraints to a DataFrame; each is evaluated under the settings that it was declared with."""
     from pyspark.sql import functions as F
 
     from viewlet.spark.session.handles import plan_of
@@ -225,7 +224,7 @@ def _judged(warehouse: Warehouse, frame: DataFrame, table: Table, judged: Sequen
 
 
 def _refusing(table: Table, refused: list[Refusal]) -> RejectedEpoch:
-    """The error for all rows of a frame that tasks have refused."""
+    """One error for all rows of a DataFrame that tasks refused."""
     count = sum(refusal.count for refusal in refused)
     shown = "; ".join(sorted({refusal.reason for refusal in refused})[:_SHOWN])
     hints = sorted({refusal.hint for refusal in refused if refusal.hint})

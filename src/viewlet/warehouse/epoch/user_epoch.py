@@ -1,4 +1,4 @@
-"""An epoch as its user sees it: what may change tables, and what became of it."""
+"""The public face of an epoch: methods that change tables, and the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewlet.warehouse.epoch.open_epoch import OpenEpoch
 
 
 class Epoch:
-    """The changes that a user collects; they are applied together when the block ends."""
+    """An epoch: collects the changes of its block, and applies them together when the block ends."""
 
     def __init__(self, opened: OpenEpoch, show: Callable[[int], str]) -> None:
         self._opened = opened
@@ -21,7 +21,7 @@ class Epoch:
         return repr(self._opened)
 
     def _repr_html_(self) -> str:
-        """What notebooks show: what the epoch changed, once it is committed."""
+        """For notebooks: what the epoch changed, once it is committed."""
         return self._show(self.number) if self._opened.is_committed else escape(repr(self))
 
     @property

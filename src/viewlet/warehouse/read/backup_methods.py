@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BackupMethods:
-    """Copying a warehouse."""
+    """`backup`, for `Database`."""
 
     _warehouse: Warehouse
 
@@ -26,5 +26,5 @@ class BackupMethods:
 
 
 def restore_elsewhere(source: Address, path: Address, epoch: int | None = None) -> Backup:
-    """Restore a backup where nothing exists: the last one, or that of an epoch."""
+    """Restore a backup to a new place: the last one, or that of an epoch."""
     return restore(source, path, epoch)

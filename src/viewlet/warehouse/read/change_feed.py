@@ -1,7 +1,7 @@
-"""The change feed: the rows that an epoch changed in a table or view; for large epochs, read by tasks.
+"""The change feed: the rows that each epoch changed in a table or view. Tasks read the changes of large epochs.
 
-Tasks read the runs of an epoch where they are. Those of a view are netted by partition. Rows of a table meet by key,
-since what is put in and what is taken away under one key is an update.
+Tasks read the runs of an epoch directly. Runs of a view are netted by partition. Rows of a table are exchanged by key,
+since an insertion and a deletion under one key make an update.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 _FEED = (Field("_change_type", STRING), Field("_commit_version", BIGINT), Field("_commit_timestamp", TIMESTAMP))
 _SMALL, _SHARE = 4 << 20, 64 << 20
-"""Bytes of an epoch's changes up to which they are read here, and bytes that one task reads."""
+"""Bytes of an epoch's changes up to which they are read in process; bytes that one task reads."""
 
 
 def change_fields(fields: Sequence[Field]) -> tuple[Field, ...]:
-    """The columns of a feed: one's own, which keep their names, then what happened, in which epoch, when."""
+    """The columns of a feed: those of the table or view, then the kind of change, the epoch and its time."""
     names = [f.name for f in fields]
     return (*fields, *(replace(f, name=free_name(f.name, names)) for f in _FEED))
 
@@ -46,14 +46,14 @@ def change_schema(fields: Sequence[Field]) -> pa.Schema:
 
 @dataclass(frozen=True)
 class ShowChanges:
-    """Shows what an epoch changed, as the feed does."""
+    """Converts an epoch's changes to rows of the feed."""
 
     epoch: int
     timestamp: float
     stored: tuple[str, ...]
     fields: tuple[Field, ...]
     table: Table | None
-    """The table, where it is one."""
+    """The table, unless the feed is that of a view."""
 
     @staticmethod
     def of(found: Table | Maintained, epoch: int, timestamp: float) -> ShowChanges:
@@ -71,7 +71,7 @@ class ShowChanges:
         return pa.Table.from_arrays([*own, *extra], schema=schema)
 
     def _kinds(self, rows: Rows) -> np.ndarray[Any, Any]:
-        """What happened to each row: with a primary key, a pair of − and + under one key is an update."""
+        """Each row's kind of change: with a primary key, a deletion and an insertion under one key are an update."""
         kinds = np.where(rows.weights > 0, "insert", "delete").astype(object)
         if self.table is not None and self.table.primary_key and len(rows):
             keyed = self.table.with_key(rows)
@@ -85,7 +85,7 @@ class ShowChanges:
 
 
 def feed_frame(spark: SparkSession, address: str, feed: Sequence[tuple[Contents, ShowChanges]]) -> DataFrame | None:
-    """The changes of some epochs as a DataFrame; None if there are none, or Spark takes their types from no task."""
+    """The changes of epochs as a DataFrame; None if there are none, or if tasks cannot pass their types to Spark."""
     from viewlet.spark.session.arrow_frames import can_come_from_tasks, from_arrow
 
     if not feed or not all(can_come_from_tasks(f.type) for f in feed[0][1].fields):
@@ -112,7 +112,7 @@ def _by_tasks(spark: SparkSession, address: str, contents: Contents, show: ShowC
 
 @dataclass(frozen=True)
 class ReadPartition:
-    """Reads what an epoch changed in one partition of a view."""
+    """Reads one partition of an epoch's changes of a view."""
 
     address: str
     stored: StoredMap
@@ -125,7 +125,7 @@ class ReadPartition:
 
 @dataclass(frozen=True)
 class CutRun:
-    """Reads a run of a table's changes, and cuts it by the hash of the key."""
+    """Reads a run of a table's changes and partitions it by the hash of the key."""
 
     address: str
     stored: StoredMap
@@ -141,7 +141,7 @@ class CutRun:
 
 @dataclass(frozen=True)
 class ShowTask:
-    """A function for `mapInArrow`: rows of a table whose keys meet here in, what happened to them out."""
+    """A function for `mapInArrow`: takes packed rows of a table, partitioned by key, and yields rows of the feed."""
 
     show: ShowChanges
 

@@ -1,4 +1,4 @@
-"""A table or view as of an earlier epoch: its current contents less the changes since.
+"""A table or view as of an earlier epoch: its current contents minus the changes since.
 
 In queries: `SELECT … FROM spend VERSION AS OF 41`.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class EarlierRelation(Relation):
-    """The contents after an epoch that is not the last; they are there as long as the changes since are kept."""
+    """A table or view as of an earlier epoch, readable as long as the changes since are kept."""
 
     def __init__(self, now: Relation, epoch: int) -> None:
         super().__init__(now._warehouse, now.definition)
@@ -58,7 +58,7 @@ class EarlierRelation(Relation):
 
 
 def with_names_of_epochs(text: str) -> tuple[str, dict[str, tuple[str, int]]]:
-    """A query in which each `name VERSION AS OF n` is a name of its own, and what these names stand for."""
+    """Replace each `name VERSION AS OF n` of a query by a made-up name; return what these names stand for."""
     words, pieces, done, named = read_words(text), [], 0, dict[str, tuple[str, int]]()
     for at, word in enumerate(words):
         if word.start >= done and word.kind in ("name", "quoted") and (number := _version(words, at + 1)) is not None:
@@ -71,7 +71,7 @@ def with_names_of_epochs(text: str) -> tuple[str, dict[str, tuple[str, int]]]:
 
 
 def _version(words: list[Word], at: int) -> Word | None:
-    """The number after `[FOR] VERSION AS OF`, if that is what follows."""
+    """The number after `[FOR] VERSION AS OF`, if these words are next."""
     at += words[at].key == "FOR"
     number = words[at + 3] if [word.key for word in words[at : at + 3]] == ["VERSION", "AS", "OF"] else None
     return number if number is not None and number.text.isdecimal() else None

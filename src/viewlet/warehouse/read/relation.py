@@ -42,7 +42,7 @@ class Relation:
         return f"<{self._kind} {self.name} ({columns}): {plural(self._count(), 'row')} at epoch {self.epoch}>"
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the first rows, with types, the epoch, and how the view is kept."""
+        """For notebooks: the first rows with types, the epoch, and the view's costliest tier."""
         return html_table(self.head(), self._caption())
 
     def _caption(self) -> str:
@@ -57,11 +57,11 @@ class Relation:
         return "table" if isinstance(self._found, Table) else self._found.kind
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The rows for whatever reads Arrow's C stream: Polars, pandas, DuckDB, PyArrow."""
+        """The rows as an Arrow C stream, for Polars, pandas, DuckDB or PyArrow."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows, as `rows` gives them."""
+        """The rows, as from `rows`."""
         return iter(self.rows())
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Relation:
 
     @property
     def definition(self) -> Table | Maintained:
-        """The table, or the maintained thing of that name."""
+        """The declaration of the table or view."""
         return self._found
 
     @property
@@ -114,7 +114,7 @@ class Relation:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """A file that is gone because a later epoch took its place is an error of its own."""
+        """Raise a specific error if a file is gone because a later epoch replaced it."""
         self._warehouse.check_open()
         try:
             yield
@@ -126,7 +126,7 @@ class Relation:
             ) from error
 
     def _is_superseded(self) -> bool:
-        """Whether a writer in another process has put other files in the place of those that are read here."""
+        """Whether a writer in another process has replaced the files of this snapshot."""
         store = self._warehouse.store
         store.refresh()
         now = store.snapshot()
@@ -144,7 +144,7 @@ class Relation:
         return pa.Table.from_arrays(list(rows.columns.values()), schema=schema)
 
     def head(self, count: int = 20) -> pa.Table:
-        """Return up to so many rows as an Arrow table. Others are not read."""
+        """Return at most `count` rows as an Arrow table, without reading the others."""
         parts, found = [], 0
         with self._reading():
             for piece in self._pieces(arguments.number("count", count)):
@@ -156,7 +156,7 @@ class Relation:
         return self._as_arrow(Rows.concat(parts)).slice(0, count)
 
     def _pieces(self, size: int) -> Iterator[Rows]:
-        """The rows in pieces of about some size, each read when it is asked for."""
+        """The rows in pieces of about `size`, read on demand."""
         contents, stored = self._snapshot.contents(self.name), tuple(self._found.stored)
         if not contents.is_sorted:
             yield from contents.batches(stored, max(size, 1))
@@ -166,7 +166,7 @@ class Relation:
         yield contents.nothing().select(stored)
 
     def pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame; nested values, and intervals of months, are those of `rows`."""
+        """Return the rows as a pandas DataFrame; nested values and intervals of months are as in `rows`."""
         import pandas as pd
 
         columns = zip(self.fields, self.arrow().columns, strict=True)
@@ -187,7 +187,7 @@ class Relation:
         return Jvm(self._warehouse.session).frame(plan_of(rows))
 
     def round(self, number: int) -> pa.Table:
-        """Return a loop's rows after so many rounds, which are run on its inputs, from the first rows on."""
+        """Return a loop's rows after `number` rounds, which are run on its inputs from the start."""
         if isinstance(self._found, Table):
             raise UnknownName(f"{self.name} is a table, which has no rounds")
         rows = self._found.after_rounds(arguments.number("number", number), self._read).expanded()
@@ -204,15 +204,14 @@ class Relation:
     def changes(self, since: int | None = None) -> pa.Table:
         """Return the changes of each epoch after `since`, up to this one, with the columns of Spark's change feed.
 
-        By default these are all that are kept, after `oldest`; `db.set_retention` sets how many.
-        If a row of a table with a primary key replaced another, the two appear as update_preimage
-        and update_postimage.
+        The default is all changes that are kept, those after `oldest`; `db.set_retention` sets how many.
+        With a primary key, a row that replaced another appears as update_preimage and update_postimage.
         """
         parts = [changes for _, changes in self.changes_by_epoch(self.oldest if since is None else since)]
         return pa.concat_tables(parts) if parts else change_schema(self.fields).empty_table()
 
     def spark_changes(self, since: int | None = None) -> DataFrame:
-        """The same as a DataFrame of the caller's Spark session: tasks read what large epochs changed."""
+        """Return the changes as a DataFrame of the caller's Spark session; tasks read those of large epochs."""
         from viewlet.spark.session.arrow_frames import from_arrow
         from viewlet.spark.session.children import active
         from viewlet.spark.session.handles import plan_of
@@ -228,7 +227,7 @@ class Relation:
         return Jvm(self._warehouse.session).frame(plan_of(frame))
 
     def changes_by_epoch(self, since: int) -> list[tuple[int, pa.Table]]:
-        """Yield the changes of each epoch that changed anything, with its number."""
+        """Return the changes of each epoch after `since` that changed anything, with its number."""
         feed = self._warehouse.store.feed(self.name, arguments.number("since", since))
         return [(e, self._epoch_changes(e, at, rows)) for e, at, rows in feed if e <= self.epoch]
 

@@ -1,8 +1,7 @@
 """Tables and views as Spark DataFrames; large ones are read by tasks.
 
-A table's Parquet files are read by Spark as they are. Only rows that share a hash with one that was taken away are
-netted, by tasks, where those of a hash meet; all others Spark reads without looking. The runs of a view are read and
-netted by partition.
+Spark reads a table's Parquet files directly. Only rows that share a hash with a deleted row are netted: in process if
+few were deleted, else by tasks, after an exchange by hash. The runs of a view are read and netted by partition.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ AS_WRITTEN = {
     "mergeSchema": "false",
     "parquet.page.verify-checksum.enabled": "true",
 }
-"""How the files of a table are read, whatever a session says of other files. Spark reads when the frame is used;
-should a file be altered until then, its pages are not what they say."""
+"""Options for reading a table's files, which override those of the session. Checksums of pages are verified, as Spark
+reads files only when the DataFrame is used, and they may have been altered by then."""
 
 
 def frame_of(spark: SparkSession, address: str, found: Table | Maintained, snapshot: Snapshot) -> DataFrame:
@@ -69,17 +68,17 @@ def frame_of(spark: SparkSession, address: str, found: Table | Maintained, snaps
 
 
 def is_for_tasks(found: Maintained, snapshot: Snapshot) -> bool:
-    """Whether a view is read by tasks: it is not small, and Spark takes its types from them."""
+    """Whether tasks read a view: it is large, and tasks can pass its types to Spark."""
     return snapshot.contents(found.name).bytes > _SMALL and all(can_come_from_tasks(f.type) for f in found.fields)
 
 
 _SMALL, _SHARE = 4 << 20, 64 << 20
-"""Bytes of a view up to which it is read here, and bytes that one task reads."""
+"""Bytes of a view up to which it is read in process; bytes that one task reads."""
 
 
 @dataclass(frozen=True)
 class ReadShare:
-    """Reads the rows of one partition of a map where its runs are, each as often as it is there."""
+    """Reads one partition of a map, each row as often as its weight says."""
 
     address: str
     stored: StoredMap
@@ -118,10 +117,10 @@ def _table_frame(spark: SparkSession, address: str, contents: TableContents, fie
 def _stored(
     spark: SparkSession, address: str, contents: TableContents, fields: tuple[Field, ...], sign: int
 ) -> DataFrame:
-    """The rows of the files of those put in, or of those taken away, as they are, each with its hash.
+    """The rows of a table's files of insertions (`sign` 1) or deletions (−1), with their hashes, not netted.
 
-    Spark reads files in a folder by itself. Those of an object store are read by tasks, each through the cache of its
-    executor: the session may know neither the store nor its credentials.
+    Spark itself reads files in a folder. Tasks read files in an object store, through the cache of their executor, as
+    the session may have neither the store's file system nor its credentials.
     """
     hashed = (*fields, Field(contents.layout.row_hash, BIGINT, False))
     if split_url(address) is None or not all(can_come_from_tasks(f.type) for f in fields):
@@ -134,7 +133,7 @@ def _stored(
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """Reads one of some files of a table, with the hashes of its rows."""
+    """Reads one of a table's files, with the hashes of its rows."""
 
     address: str
     stored: StoredMap
@@ -146,7 +145,7 @@ class ReadFiles:
 
 
 def _many_are_gone(contents: TableContents, fields: tuple[Field, ...]) -> bool:
-    """Whether more was taken away from a table than is netted here."""
+    """Whether too many rows were deleted from a table to net them in process."""
     gone = sum(run.ref.size for run in contents.runs if run.ref.kind == "parquet" and run.ref.sign < 0)
     return gone > _SMALL and all(can_come_from_tasks(f.type) and f.type.name not in MONTHS for f in fields)
 
@@ -154,7 +153,7 @@ def _many_are_gone(contents: TableContents, fields: tuple[Field, ...]) -> bool:
 def _netted_by_tasks(
     spark: SparkSession, address: str, contents: TableContents, fields: tuple[Field, ...]
 ) -> DataFrame:
-    """All rows; those that share a hash with one that was taken away meet in a task."""
+    """All rows of a table; those that share a hash with a deleted row are netted by tasks."""
     from pyspark.sql import functions as F
 
     hashed, weight = (
@@ -178,7 +177,7 @@ def _netted_by_tasks(
 
 @dataclass(frozen=True)
 class NetTask:
-    """A function for `mapInArrow`: rows with their hashes and weights in, what they come to out."""
+    """A function for `mapInArrow` that nets rows with hashes and weights."""
 
     hashed: str
     weight: str
@@ -198,7 +197,7 @@ def _plus(spark: SparkSession, frame: DataFrame, rows: Rows, fields: tuple[Field
 
 
 def _gone(contents: TableContents, fields: tuple[Field, ...]) -> Rows:
-    """The rows taken away that are in files."""
+    """The deleted rows that are in files."""
     schema = arrow_schema(fields)
     tables = [pq.read_table(file, columns=schema.names).cast(schema) for file in contents.negative_files()]
     table = pa.concat_tables(tables) if tables else schema.empty_table()
@@ -206,7 +205,7 @@ def _gone(contents: TableContents, fields: tuple[Field, ...]) -> Rows:
 
 
 class Reading:
-    """The names of tables and views, with their current rows, in sessions of ours."""
+    """Registers tables and views with their current rows in Viewlet's own sessions."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -215,7 +214,7 @@ class Reading:
     def query(
         self, text: str, parameters: Mapping[str, Any] | None = None, *, spark: SparkSession | None = None
     ) -> DataFrame:
-        """A query over the last committed epoch, in a session of ours: one like the caller's, if none is given."""
+        """Run a query over the last committed epoch, in the given session or in one with the caller's settings."""
         from viewlet.spark.session.children import active
         from viewlet.spark.session.leaves import mentions, register
         from viewlet.spark.session.session import EAGER_RULES, leave_out
@@ -234,7 +233,7 @@ class Reading:
             return spark.sql(text, dict(parameters) if parameters else None)
 
     def show(self, spark: SparkSession, names: Iterable[str]) -> None:
-        """Let names stand for the rows of the last committed epoch in a session."""
+        """Register names in a session, with the rows of the last committed epoch."""
         from viewlet.spark.session.leaves import register
 
         snapshot = self._warehouse.store.snapshot()
@@ -244,7 +243,7 @@ class Reading:
             register(spark, self._warehouse.sessions.warehouse, name, self.frame(name, snapshot))
 
     def frame(self, name: str, snapshot: Snapshot) -> DataFrame:
-        """The rows of a table or view at a snapshot; those of the last one asked for are at hand."""
+        """The rows of a table or view at a snapshot; the last DataFrame of each is cached."""
         from viewlet.spark.session.children import active
 
         plain, contents = self._warehouse.sessions.plain, snapshot.contents(name)
@@ -255,5 +254,5 @@ class Reading:
             with active(plain):
                 found = self._warehouse.catalog.find(name)
                 frame = frame_of(plain, self._warehouse.store.address, found, snapshot)
-            self._frames[name] = snapshot.epoch, contents, frame  # files stay as long as their contents are held
+            self._frames[name] = snapshot.epoch, contents, frame  # holding the contents keeps their files
         return frame

@@ -23,12 +23,12 @@ Callback = Callable[[pa.Table], object]
 
 
 class Subscription:
-    """A subscription, as returned by `db.subscribe`: its position, and how to end it."""
+    """A subscription, as returned by `db.subscribe`."""
 
     def __init__(self, name: str, since: int, hub: Subscriptions) -> None:
         self.name = name
         self.epoch = since
-        """The last epoch that was delivered, or that precedes the subscription."""
+        """The last epoch delivered, or the one before the subscription's first."""
         self.error: BaseException | None = None
         """What the callback raised, or what prevented its call."""
         self.is_active = True
@@ -44,7 +44,7 @@ class Subscription:
         self._hub.forget(self)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until everything committed has been delivered; the callback itself must not call this."""
+        """Wait until all committed changes have been delivered. The callback itself must not call this."""
         self._hub.call(lambda: None).result(timeout)
 
 
@@ -58,7 +58,7 @@ class Subscriptions:
         self._is_closed = False
 
     def add(self, name: str, callback: Callback, since: int) -> Subscription:
-        """Add a subscription, which first receives the epochs after a given one."""
+        """Add a subscription that starts after an epoch."""
         made = Subscription(name, since, self)
         self._callbacks = {**self._callbacks, made: callback}
         self._notify(made, callback)
@@ -68,7 +68,7 @@ class Subscriptions:
         self._callbacks = {s: callback for s, callback in self._callbacks.items() if s is not subscription}
 
     def notify(self) -> None:
-        """Something was committed."""
+        """Deliver what was committed."""
         for subscription, callback in self._callbacks.items():
             self._notify(subscription, callback)
 
@@ -78,7 +78,7 @@ class Subscriptions:
             delivery.add_done_callback(partial(_end_if_failed, subscription))
 
     def _deliver(self, subscription: Subscription, callback: Callback) -> None:
-        """Deliver what is new, epoch by epoch; a subscription that has ended keeps its position."""
+        """Deliver new changes, epoch by epoch; a subscription that has ended keeps its position."""
         relation = self._read(subscription.name)
         for epoch, changes in relation.changes_by_epoch(subscription.epoch) if subscription.is_active else ():
             if subscription.is_active:
@@ -88,13 +88,13 @@ class Subscriptions:
             subscription.epoch = max(subscription.epoch, relation.epoch)
 
     def call(self, action: Callable[[], None]) -> Future[None]:
-        """Have the thread do something, after what it has to do already."""
+        """Queue an action for the thread."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "viewlet-subscriptions")
         return self._thread.submit(action)
 
     def close(self) -> None:
-        """Make the pending calls, and no more."""
+        """Finish the pending calls and accept no more."""
         self._is_closed = True
         if self._thread is not None:
             self._thread.shutdown()
