@@ -367,6 +367,31 @@ def test_views_over_a_flow_are_fresh_in_the_commit_of_the_run(tmp_path: Path, sp
 
 
 @pytest.mark.spark
+def test_what_cascades_is_not_dropped_below_a_flow_or_a_sink(tmp_path: Path, spark: Any) -> None:
+    with viewlet.connect(tmp_path / "w", spark=spark, durability=1000) as db:
+        db.sql("CREATE TABLE words (word STRING)")
+        db.sql("CREATE MATERIALIZED VIEW long_words AS SELECT word FROM words WHERE length(word) > 1")
+        made = counting()
+        made.sources.clear()
+        made.source("words", table="long_words")
+        db.create_flow(made)
+        with pytest.raises(viewlet.InUse, match="counts read long_words"):
+            db.sql("DROP TABLE words CASCADE")
+        db.sql(f"CREATE SINK files FROM counts_count TO FOLDER '{tmp_path / 'out'}'")
+        with pytest.raises(viewlet.InUse, match="counts_count has sinks: files"):
+            db.drop_flow("counts")
+        db.sql("DROP SINK files")
+        db.drop_flow("counts")
+        db.sql(f"CREATE SINK files FROM long_words TO FOLDER '{tmp_path / 'out'}'")
+        with pytest.raises(viewlet.InUse, match="long_words has sinks: files"):
+            db.sql("DROP TABLE words CASCADE")
+        assert (db.tables, db.views) == (("words",), ("long_words",))
+        db.sql("DROP SINK files")
+        db.sql("DROP TABLE words CASCADE")
+        assert (db.tables, db.views) == ((), ())
+
+
+@pytest.mark.spark
 def test_a_view_is_a_stage(tmp_path: Path, spark: Any) -> None:
     made = counting()
     made.view("heavy", "SELECT word, n FROM counts_count WHERE n > 1")

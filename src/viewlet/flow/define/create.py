@@ -144,9 +144,9 @@ def drop_flow(warehouse: Warehouse, name: str) -> None:
 
 
 def _refuse_read(warehouse: Warehouse, name: str, own: Collection[str]) -> None:
-    catalog = warehouse.catalog
-    if others := [r for r in (*catalog.readers(name), *catalog.flows_reading(name)) if r not in own]:
+    if others := [view for view in warehouse.catalog.readers(name) if view not in own]:
         raise InUse(f"{', '.join(others)} read {name}", hint="drop them first")
+    warehouse.catalog.refuse_used([name], own=own)
 
 
 def _drop_table(transaction: Transaction, table: Table) -> None:

@@ -149,6 +149,14 @@ class Catalog:
         """The sinks of a table or view."""
         return [sink for sink, document in self.sinks.items() if document["of"] == name]
 
+    def refuse_used(self, names: Iterable[str], *, own: Collection[str] = ()) -> None:
+        """Refuse to drop tables and views that have sinks or that flows other than their `own` read."""
+        for name in names:
+            if flows := [flow for flow in self.flows_reading(name) if flow not in own]:
+                raise InUse(f"{', '.join(flows)} read {name}", hint="drop the flow first: db.drop_flow")
+            if sinks := self.sinks_of(name):
+                raise InUse(f"{name} has sinks: {', '.join(sinks)}", hint="drop the sink first: DROP SINK …")
+
     def refuse_followed(self, names: Iterable[str]) -> None:
         """Refuse to restart the change feed of a table or view that flows read."""
         for name in names:

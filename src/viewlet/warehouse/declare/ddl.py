@@ -72,14 +72,11 @@ def drop(warehouse: Warehouse, found: Table | Maintained, *, cascade: bool) -> N
     catalog, tables = warehouse.catalog, with_asides(found) if isinstance(found, Table) else []
     for table in tables:
         catalog.refuse_written(table)
-    if flows := catalog.flows_reading(found.name):
-        raise InUse(f"{', '.join(flows)} read {found.name}", hint="drop the flow first: db.drop_flow")
-    if sinks := catalog.sinks_of(found.name):
-        raise InUse(f"{found.name} has sinks: {', '.join(sinks)}", hint="drop the sink first: DROP SINK …")
     names = [table.name for table in tables] or [found.name]
     readers = list(dict.fromkeys(reader for name in names for reader in catalog.readers(name)))
     if readers and not cascade:
         raise InUse(f"{', '.join(readers)} read {found.name}", hint="drop them first, or DROP … CASCADE")
+    catalog.refuse_used([*names, *readers])
     views = [*map(catalog.view, readers), *([found] if isinstance(found, Maintained) else [])]
     with warehouse.store.begin() as transaction:
         for table in tables:
