@@ -48,7 +48,7 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     array = _decoded(array)
     try:
         array.validate(full=True)
-        converted = _fitted(array if array.type == kind else _cast(array, field.type, kind), field.type)
+        converted = _fitted(array if array.type == kind else _cast(array, kind), field.type)
     except pa.ArrowException:
         converted = None
     if converted is None or not in_range(converted) or _may_repeat_keys(converted):
@@ -107,7 +107,7 @@ def _decoded(array: pa.Array) -> pa.Array:
     return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
 
 
-def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
+def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """The array cast to another type if Arrow's cast is exact or fails; None for other casts."""
     given = array.type
     if pa.types.is_null(given) or (_is_number(given) and pa.types.is_integer(wanted)):
