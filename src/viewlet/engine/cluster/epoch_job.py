@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.arrivals import NetTask, are_net, arriving
 from viewlet.engine.cluster.driver_site import Anew, DriverSite, before
-from viewlet.engine.cluster.exchange import unpack
+from viewlet.engine.cluster.exchange import by_number, unpack
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.parcels import Parcel
 from viewlet.engine.cluster.site import Traffic
@@ -94,7 +94,7 @@ class EpochJob:
         parcels = arriving(self.deltas.changes, self.epoch.staged.arrivals, self.parts)
         rdd: Any = self.context.parallelize(parcels, self.parts)
         if not are_net(parcels):
-            rdd = rdd.mapPartitionsWithIndex(NetTask(self.address, self.parts)).partitionBy(self.parts, _itself)
+            rdd = rdd.mapPartitionsWithIndex(NetTask(self.address, self.parts)).partitionBy(self.parts, by_number)
             exchanges = 1
         for at, stage in enumerate(stages):
             if stage.before and at:
@@ -102,7 +102,7 @@ class EpochJob:
                 jobs += 1
             rdd = rdd.mapPartitionsWithIndex(self._task(at, self._scattered(stage.before), at + exchanges == 0))
             if at + 1 < len(stages):
-                rdd = rdd.partitionBy(self.parts, _itself)
+                rdd = rdd.partitionBy(self.parts, by_number)
         traffic = self._take(rdd, stages[-1])
         shape = {"jobs": jobs, "stages": exchanges + len(stages), "partitions": self.parts}
         self.deltas.jobs.append({**shape, **asdict(traffic)})
@@ -163,7 +163,3 @@ def _results(parcels: Iterable[Parcel]) -> dict[str, Rows]:
         if parcel.kind == "rows":
             pieces.setdefault(parcel.name, []).append(unpack(parcel.data))
     return {name: Rows.concat(rows) for name, rows in pieces.items()}
-
-
-def _itself(part: int) -> int:
-    return part

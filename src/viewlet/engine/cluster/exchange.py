@@ -45,6 +45,11 @@ def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
     return [(part, pack(piece)) for part, piece in cut(rows, numbers)]
 
 
+def by_number(part: int) -> int:
+    """The partition of what is already keyed by the number of its partition, for Spark's `partitionBy`."""
+    return part
+
+
 def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tuple[int, Rows]]:
     """The rows of each number, in their original order."""
     order = np.argsort(numbers, kind="stable")
