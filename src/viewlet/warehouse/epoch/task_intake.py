@@ -87,17 +87,17 @@ class SessionState:
     """A session of the caller's as it was when a DataFrame was given, and a clone with the same settings."""
 
     session: SparkSession
-    settings: Any
+    settings: Mapping[str, str]
     own: SparkSession
 
     @staticmethod
     def of(session: SparkSession, known: SessionState | None) -> SessionState:
         """The state of a session now: the known one if that has not changed since."""
         from viewlet.spark.session.children import clone
-        from viewlet.spark.session.handles import settings_of
+        from viewlet.spark.session.settings import settings_of
 
         settings = settings_of(session)
-        if known is not None and known.session is session and known.settings.equals(settings):
+        if known is not None and known.session is session and known.settings == settings:
             return known
         own = clone(session)
         for name, value in BATCH.items():
