@@ -20,7 +20,7 @@ from viewlet.engine.cluster.exchange import by_number, unpack
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.parcels import Parcel
 from viewlet.engine.cluster.site import Traffic
-from viewlet.engine.cluster.stage_task import StageTask, ToDriver, parcels_of, traffic_of
+from viewlet.engine.cluster.stage_task import GatherTask, StageTask, parcels_of, traffic_of
 from viewlet.engine.cluster.stages import Stage, StagedEpoch, staged
 from viewlet.engine.cluster.written import Written
 from viewlet.engine.epoch import Deltas
@@ -109,7 +109,7 @@ class EpochJob:
 
     def _take(self, rdd: Any, stage: Stage) -> Traffic:
         """Run the stages so far and collect the results and runs for the driver; returns their traffic."""
-        done = rdd.mapPartitionsWithIndex(ToDriver(self.epoch.staged.gathered, stage.once)).collect()
+        done = rdd.mapPartitionsWithIndex(GatherTask(self.epoch.staged.gathered, stage.once)).collect()
         self._adopt([parcel.data for parcel in done if parcel.kind == "run"])
         self._driver.results |= _results(done)
         return traffic_of(done)
