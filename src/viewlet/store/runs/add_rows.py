@@ -33,7 +33,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     ordered = hashes[order]
     repeated = has_equal_neighbour(ordered)
     if repeated.any():
-        if len(rows) < _MANY or len(layout.plain) == len(layout.key):
+        if len(rows) < _ROW_BY_ROW or len(layout.plain) == len(layout.key):
             return _add_repeated(rows, hashes, layout, order, repeated)
         rows, order = _add_twins(rows, hashes, layout, order)
         ordered = hashes[order]
@@ -44,7 +44,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     return (rows.without_hashes() if len(rows) >= MANY else rows).take(order), ordered
 
 
-_MANY = 2_000  # up to this many rows, equal key hashes are resolved row by row; beyond, by hashes of whole rows
+_ROW_BY_ROW = 2_000  # up to this many rows, equal key hashes are resolved row by row; beyond, by hashes of whole rows
 
 
 def has_equal_neighbour(ordered: Hashes) -> Mask:
