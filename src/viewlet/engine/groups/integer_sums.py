@@ -111,5 +111,5 @@ def _average(number: int, divisor: int, scale: int, result_scale: int) -> int:
 
 
 def _from_ints(numbers: Sequence[int]) -> list[Ints]:
-    places = [[n >> (BITS * place) & 0xFFFFFFFF for n in numbers] for place in range(3)]
+    places = [[n >> (BITS * place) & MASK for n in numbers] for place in range(3)]
     return [np.array(limb, dtype=np.int64) for limb in (*places, [n >> (3 * BITS) for n in numbers])]
