@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
+from viewlet.columns.exact.digits import BITS, MASK
 from viewlet.columns.hash import Hashes, different, is_among, order_of
 from viewlet.columns.parallel import MANY
 from viewlet.columns.rows import Rows, Weights, alike, group
@@ -179,9 +180,6 @@ def _is_something(limbs: Sequence[Weights]) -> Mask:
     rest, *others = limbs
     found = np.zeros(len(rest), dtype=np.bool_)
     for limb in others:
-        found |= (rest & _LIMB) != 0
-        rest = limb + (rest >> _BITS)
+        found |= (rest & MASK) != 0
+        rest = limb + (rest >> BITS)
     return found | (rest != 0)
-
-
-_BITS, _LIMB = 32, np.int64(0xFFFFFFFF)
