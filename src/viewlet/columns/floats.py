@@ -14,6 +14,6 @@ def with_one_nan(values: Floats) -> Floats:
     return np.where(np.isnan(values), values.dtype.type(np.nan), values)
 
 
-def normalized(values: Floats) -> Floats:
+def canonical(values: Floats) -> Floats:
     """The same values, with one NaN and one zero, 0.0."""
     return with_one_nan(values + values.dtype.type(0))

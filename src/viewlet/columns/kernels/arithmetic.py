@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from viewlet.columns.arrays import Mask
-from viewlet.columns.floats import normalized
+from viewlet.columns.floats import canonical
 from viewlet.columns.kernels import decimals
 from viewlet.columns.kernels.kernel import Failure, Kernel, Operation, Result, Rule, nulling, raising, strict, wrapping
 from viewlet.columns.kernels.vectors import DTYPES, Values, anywhere
@@ -269,7 +269,7 @@ def _round(call: Call) -> Kernel | None:
 
 def _normalize(call: Call) -> Kernel | None:
     """Canonical zeros and NaNs, so that equal values have equal bits."""
-    return strict(normalized) if call.args[0].type.name in FRACTIONAL else None
+    return strict(canonical) if call.args[0].type.name in FRACTIONAL else None
 
 
 RULES: dict[str, Rule] = {

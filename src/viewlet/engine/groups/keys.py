@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewlet.columns import floats
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.floats import canonical
 from viewlet.columns.rows import group
 
 KEY = "_key"
@@ -43,7 +43,7 @@ def _holds_floats(kind: pa.DataType) -> bool:
 
 def _normalized_floats(array: pa.Array) -> pa.Array:
     values = values_of(array, f"f{array.type.bit_width // 8}")
-    return from_numpy(floats.normalized(values), array.type, valid_mask(array) if array.null_count else None)
+    return from_numpy(canonical(values), array.type, valid_mask(array) if array.null_count else None)
 
 
 def number_groups(keys: Sequence[pa.Array], length: int) -> tuple[Positions, Positions]:
