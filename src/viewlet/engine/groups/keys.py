@@ -62,7 +62,7 @@ def number_pairs(
     return numbers[: sizes[0]], numbers[sizes[0] :]
 
 
-def any_null(columns: Sequence[pa.Array], length: int) -> Mask | None:
+def any_null(columns: Sequence[pa.Array]) -> Mask | None:
     """The rows with a NULL in some column; None if there are none."""
     found: Mask | None = None
     for column in columns:
