@@ -40,6 +40,7 @@ CALLS: dict[str, Callable[[Database], Any]] = {
     "upsert": lambda db: db.upsert("t", [(1,)]),
     "set_retention": lambda db: db.set_retention(epochs=1),
     "set_placement": lambda db: db.set_placement("v", {}),
+    "verify": lambda db: db.verify(),
     "refresh": lambda db: db.refresh(),
     "subscribe": lambda db: db.subscribe("t", print),
     "backup": lambda db: db.backup(db.path.parent / "backup"),

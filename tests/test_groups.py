@@ -16,10 +16,11 @@ from tests.compiled import either_way as either_way
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.columns.rows import Rows
 from viewlet.engine.groups import compile_plan, join, why_not
+from viewlet.engine.groups.keys import normalized, number_groups
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Call, Column, Frame, Literal, Named, Opaque, Order, Over, Reduce
 from viewlet.plan.nodes import Aggregate, Input, Join, Plan, Scan, SparkOperator, Top, Values, Window
-from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Field, Type, decimal
+from viewlet.plan.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Field, Type, decimal, parse_type
 
 FIELDS = (Field("g", INT), Field("x", BIGINT), Field("s", STRING), Field("d", DOUBLE))
 SOURCE = Input(0, FIELDS)
@@ -281,3 +282,19 @@ def test_constants_join_every_group() -> None:
     assert found.weights.tolist() == [2, 1]
     assert found["c"].to_pylist() == [1, 1]
     assert found["_key"].equals(rows["_key"])
+
+
+NESTED = {
+    "array<double>": [[1.0], [0.0, float("nan")], None, [-0.0, -float("nan")], [0.0], None],
+    "struct<a: array<float>>": [{"a": [1.0]}, {"a": [0.0]}, {"a": None}, {"a": [-0.0]}, None, {"a": None}],
+}
+
+
+@pytest.mark.parametrize("kind", list(NESTED))
+def test_keys_with_equal_floats_inside_are_equal(kind: str) -> None:
+    keys = pa.array(NESTED[kind], arrow_type(parse_type(kind))).slice(1)
+    _, numbers = number_groups([normalized(keys)], len(keys))
+    first, second, third, fourth, fifth = numbers.tolist()
+    assert first == third
+    assert second == fifth
+    assert len({first, second, fourth}) == 3

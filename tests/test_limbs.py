@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from viewlet.columns.exact import limbs as limbs_module
-from viewlet.columns.exact.limbs import Ints, combine
+from viewlet.columns.exact.digits import Ints
+from viewlet.columns.exact.limbs import combine
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
 from viewlet.plan.sums import Factor, Monomial

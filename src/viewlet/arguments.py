@@ -1,11 +1,11 @@
-"""Validation of the arguments of public calls."""
+"""Validation of the arguments of public calls and of the clauses of statements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from viewlet.errors import WrongArgument, kind_of, shortened
+from viewlet.errors import SqlError, WrongArgument, kind_of, shortened
 
 
 def text(what: str, value: Any) -> str:
@@ -31,6 +31,13 @@ def number(what: str, value: Any) -> int:
     """An integer; booleans do not count."""
     fits = isinstance(value, int) and not isinstance(value, bool)
     return _expect(what, value, fits, "an integer")
+
+
+def clause(keyword: str, value: str | None) -> str:
+    """What a clause of a statement names; the clause may not be missing."""
+    if value is None:
+        raise SqlError(f"{keyword} is missing", hint=f"{keyword} '…'")
+    return value
 
 
 def definition(view: str, value: Any) -> Any:

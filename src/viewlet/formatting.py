@@ -78,13 +78,13 @@ def table_text(table: pa.Table, *, most: int = MOST_ROWS) -> str:
     """An Arrow table as aligned text, with the number of its rows under it."""
     shown = table.slice(0, most)
     columns = [column.to_pylist() for column in shown.columns]
-    right = [i for i, f in enumerate(table.schema) if _is_number(f.type)]
+    right = [i for i, f in enumerate(table.schema) if is_number(f.type)]
     text = aligned(table.column_names, list(zip(*columns, strict=True)), right=right)
     more = f", the first {most} shown" if table.num_rows > most else ""
     return f"{text}\n{plural(table.num_rows, 'row')}{more}"
 
 
-def _is_number(kind: pa.DataType) -> bool:
+def is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
@@ -96,7 +96,7 @@ def html_table(table: pa.Table, caption: str = "", *, most: int = 20) -> str:
         [(f.name, str(f.type)) for f in table.schema],
         list(zip(*columns, strict=True)),
         caption or f"{plural(table.num_rows, 'row')}{more}",
-        right=[i for i, f in enumerate(table.schema) if _is_number(f.type)],
+        right=[i for i, f in enumerate(table.schema) if is_number(f.type)],
     )
 
 

@@ -43,7 +43,7 @@ NUMBERS = {
     ("warehouse.md", "1,000 records, or 64 MB, the log continues"): ("store.limits:Limits.segment_bytes", 64 << 20),
     ("warehouse.md", "Files stay for a minute"): ("store.limits:Limits.grace_seconds", 60.0),
     ("warehouse.md", "are kept for 1,000 epochs"): ("store.limits:Limits.history_epochs", 1_000),
-    ("warehouse.md", "another can take over after 30 seconds"): ("store.log.objects.lease:SECONDS", 30.0),
+    ("warehouse.md", "another can take over after 30 seconds"): ("store.limits:Limits.lease_seconds", 30.0),
     ("warehouse.md", "its size (32 GB)"): ("store.storage.cache:_ROOM", 32 << 30),
     ("warehouse.md", "seven times in all"): ("store.storage.bucket:_ATTEMPTS", 7),
 }

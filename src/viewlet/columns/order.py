@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Positions, data_bytes, offsets_of, truth_of, valid_mask, values_of
+from viewlet.columns.floats import canonical, with_one_nan
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import ATOMIC, Type
 
@@ -104,8 +105,8 @@ def _value_keys(array: pa.Array, zeros_differ: bool) -> list[Key]:
 
 def _float_key(values: Key, zeros_differ: bool) -> Key:
     """IEEE bits as an integer that sorts: negative numbers have their lower bits inverted."""
-    plain = values if zeros_differ else values + values.dtype.type(0)
-    bits = np.where(np.isnan(plain), values.dtype.type(np.nan), plain).view(f"i{values.dtype.itemsize}")
+    plain = with_one_nan(values) if zeros_differ else canonical(values)
+    bits = plain.view(f"i{values.dtype.itemsize}")
     low = np.array(np.iinfo(bits.dtype).max, dtype=bits.dtype)
     return bits ^ ((bits >> (8 * values.dtype.itemsize - 1)) & low)
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from viewlet.columns.arrays import combine, from_numpy, offsets_of, valid_mask, values_of
 from viewlet.columns.arrow_types import arrow_type, spark_type
+from viewlet.columns.floats import with_one_nan
 from viewlet.columns.python_values import FIRST_DAY, FIRST_MICRO, LAST_DAY, LAST_MICRO
 from viewlet.columns.rows import group
 from viewlet.intake.from_python import converter
@@ -48,7 +49,7 @@ def from_arrow(table: str, field: Field, column: pa.Array | pa.ChunkedArray) -> 
     array = _decoded(array)
     try:
         array.validate(full=True)
-        converted = _fitted(array if array.type == kind else _cast(array, field.type, kind), field.type)
+        converted = _fitted(array if array.type == kind else _cast(array, kind), field.type)
     except pa.ArrowException:
         converted = None
     if converted is None or not in_range(converted) or _may_repeat_keys(converted):
@@ -107,7 +108,7 @@ def _decoded(array: pa.Array) -> pa.Array:
     return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
 
 
-def _cast(array: pa.Array, kind: Type, wanted: pa.DataType) -> pa.Array | None:
+def _cast(array: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """The array cast to another type if Arrow's cast is exact or fails; None for other casts."""
     given = array.type
     if pa.types.is_null(given) or (_is_number(given) and pa.types.is_integer(wanted)):
@@ -229,11 +230,9 @@ def one_nan(array: pa.Array) -> pa.Array:
     kind = array.type
     if pa.types.is_floating(kind):
         values = values_of(array, f"f{kind.bit_width // 8}")
-        odd = np.isnan(values)
-        if not odd.any():
+        if not np.isnan(values).any():
             return array
-        plain = np.where(odd, values.dtype.type(np.nan), values)
-        return from_numpy(plain, kind, valid_mask(array) if array.null_count else None)
+        return from_numpy(with_one_nan(values), kind, valid_mask(array) if array.null_count else None)
     if not pa.types.is_nested(kind) or not _holds(kind, pa.types.is_floating):
         return array
     return _rebuilt(array)

@@ -82,8 +82,8 @@ class Loop(Maintained):
 
     @cached_property
     def ready(self) -> PreparedLoop:
-        if self.compiled.has_users_code:
-            self._refuse_untrusted()
+        if not self.trusted and self.compiled.has_users_code:
+            refuse_untrusted(f"view {self.name}")
         return PreparedLoop(self.name, self.compiled, self.text)
 
     @property
@@ -210,13 +210,9 @@ class Loop(Maintained):
     @property
     def trusted_queries(self) -> Mapping[str, StoredQuery]:
         """The stored plans of its DataFrames; raise if they must not run."""
-        if self.queries:
-            self._refuse_untrusted()
-        return self.queries
-
-    def _refuse_untrusted(self) -> None:
-        if not self.trusted:
+        if not self.trusted and self.queries:
             refuse_untrusted(f"view {self.name}")
+        return self.queries
 
     def recompute(self, warehouse: Warehouse) -> Rows:
         return recompute(warehouse, self)

@@ -32,6 +32,7 @@ from viewlet.plan.nodes import (
     children,
 )  # fmt: skip
 from viewlet.plan.types import Field
+from viewlet.plan.words import identifier
 
 INFIX = {
     "or": ("OR", 1), "and": ("AND", 2), "eq": ("=", 4), "eq_null_safe": ("<=>", 4), "lt": ("<", 4), "le": ("<=", 4),
@@ -129,12 +130,7 @@ def _clause(word: str, text: str) -> str:
 
 
 def _names(columns: tuple[Field, ...]) -> str:
-    return ", ".join(_name(f.name) for f in columns)
-
-
-def _name(name: str) -> str:
-    """A name as SQL writes it."""
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+    return ", ".join(identifier(f.name) for f in columns)
 
 
 def _list(exprs: tuple[Expr, ...]) -> str:
@@ -153,8 +149,8 @@ def _results(results: tuple[Named, ...]) -> str:
 def show_named(result: Named) -> str:
     """A result with its name, which is left out for a column that keeps its own."""
     if isinstance(result.expr, Column) and result.expr.name == result.name:
-        return _name(result.name)
-    return f"{show_expr(result.expr)} AS {_name(result.name)}"
+        return identifier(result.name)
+    return f"{show_expr(result.expr)} AS {identifier(result.name)}"
 
 
 def _orders(order: tuple[Order, ...]) -> str:
@@ -184,7 +180,7 @@ def _render(expr: Expr) -> tuple[str, int]:
     """The text of an expression, and its precedence."""
     match expr:
         case Column(name):
-            return _name(name), ATOM
+            return identifier(name), ATOM
         case Literal(value):
             return _constant(value), ATOM
         case Opaque(text):
@@ -221,7 +217,7 @@ def _call(call: Call) -> tuple[str, int]:
         case "case":
             return _case(args), ATOM
         case "get_field" if isinstance(args[1], Literal):
-            return f"{_within(args[0], ATOM)}.{_name(str(args[1].value))}", ATOM
+            return f"{_within(args[0], ATOM)}.{identifier(str(args[1].value))}", ATOM
         case name:
             return f"{name}({_list(args)})", ATOM
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from viewlet.plan.collations import BINARY as BYTEWISE
 from viewlet.plan.collations import collation
+from viewlet.plan.words import identifier
 
 INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 FRACTIONAL = ("float", "double")
@@ -108,7 +109,7 @@ class Type:
             case "collated":
                 return f"string collate {self.args[0]}"
             case "struct":
-                return f"struct<{', '.join(f'{_quoted(name)}: {kind}' for name, kind in self.args)}>"
+                return f"struct<{', '.join(f'{identifier(name)}: {kind}' for name, kind in self.args)}>"
             case "array" | "map":
                 return f"{self.name}<{', '.join(map(str, self.args))}>"
             case name:
@@ -294,7 +295,3 @@ class _TypeTokens:
                 self.take(",")
         self.take(">")
         return Type("struct", tuple(fields))
-
-
-def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"\w+", name) else "`" + name.replace("`", "``") + "`"

@@ -144,6 +144,11 @@ def quoted_text(text: str) -> str:
     return f"'{escaped}'"
 
 
+def option_text(value: object) -> str:
+    """The value of an option or setting as Spark spells it: `true` for Python's `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def options_text(options: Mapping[str, str]) -> str:
     """The OPTIONS clause of CREATE TABLE; empty values are left out."""
     given = ", ".join(f"{name} = {quoted_text(value)}" for name, value in options.items() if value)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from viewlet.errors import ProjectError
+from viewlet.plan.words import option_text
 
 NAMES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 _FIELDS = {"name", "storage", "catalog", "database", "schema", "configuration", "libraries"}
@@ -50,7 +51,7 @@ def read_spec(path: Path, parse: Callable[[str], Any]) -> Spec:
     if not isinstance(found.get("name"), str):
         raise ProjectError(f"{path}: the project has no name", hint="name: …")
     qualifiers = [found[key] for key in ("catalog", "database", "schema") if found.get(key)]
-    configuration = {str(k): _setting(v) for k, v in (found.get("configuration") or {}).items()}
+    configuration = {str(k): option_text(v) for k, v in (found.get("configuration") or {}).items()}
     return Spec(
         path.resolve().parent,
         found["name"],
@@ -58,10 +59,6 @@ def read_spec(path: Path, parse: Callable[[str], Any]) -> Spec:
         configuration,
         tuple(_glob(path, library) for library in found.get("libraries") or ()),
     )
-
-
-def _setting(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _glob(path: Path, library: Any) -> str:

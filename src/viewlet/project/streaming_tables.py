@@ -18,7 +18,7 @@ from viewlet.project import open_windows
 from viewlet.store import Layout, Snapshot, Transaction
 from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.declare.watermarks import shown_time
-from viewlet.warehouse.source import Bag, Source
+from viewlet.warehouse.source import Bag, Source, positions_bag
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -56,10 +56,6 @@ class ProjectFlows(Source):
 
 def read(document: Mapping[str, Any]) -> ProjectFlows:
     return ProjectFlows(document["project"])
-
-
-def positions_bag(table: Table) -> str:
-    return f"{table.name}.positions"
 
 
 def read_positions(snapshot: Snapshot, table: Table) -> Positions:

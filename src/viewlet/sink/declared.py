@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from viewlet.arguments import clause
 from viewlet.errors import NameTaken, SqlError, UnknownName
 from viewlet.formatting import suggestion
 from viewlet.sink.deliver import deliver, note_position, position_of
@@ -119,16 +120,16 @@ def declare_sink(kind: str, place: str, name: str | None, options: Mapping[str, 
         case "FOLDER":
             return _made("folder", given, path=str(Path(place).absolute()))
         case "POSTGRES":
-            return _made("postgres", given, database=place, table=_named(name, "TABLE"), key=key)
+            return _made("postgres", given, database=place, table=clause("TABLE", name), key=key)
         case "KAFKA":
-            return _made("kafka", given, servers=place, topic=_named(name, "TOPIC"), key=key)
+            return _made("kafka", given, servers=place, topic=clause("TOPIC", name), key=key)
         case "DELTA":
             return _made("delta", given, path=str(Path(place).absolute()) if "://" not in place else place, key=key)
         case "ICEBERG":
             from viewlet.source.lake.iceberg import read_properties
 
             properties = read_properties(given)
-            return _made("iceberg", {}, catalog=place, table=_named(name, "TABLE"), key=key, properties=properties)
+            return _made("iceberg", {}, catalog=place, table=clause("TABLE", name), key=key, properties=properties)
     raise SqlError(f"{kind} is not a kind of sink", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG")
 
 
@@ -137,9 +138,3 @@ def _made(kind: str, options: Mapping[str, str], **fields: Any) -> Destination:
     if unknown := [option for option in options if option not in allowed]:
         raise SqlError(f"a sink of kind {kind} has no option {unknown[0]}", hint=", ".join(("key", *allowed)))
     return read_sink({"kind": kind, "fields": {**fields, **options}})
-
-
-def _named(name: str | None, what: str) -> str:
-    if name is None:
-        raise SqlError(f"{what} is missing", hint=f"{what} '…'")
-    return name

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from viewlet.arguments import clause
 from viewlet.errors import SqlError
 from viewlet.source.events.kafka import kafka
 from viewlet.source.files.folder_source import folder
@@ -24,23 +25,17 @@ def declare_source(
         case "FOLDER":
             return folder(place, format or "", options, on_bad_record=on_bad)
         case "POSTGRES":
-            return _made(postgres, "FROM POSTGRES", place, _named(name, "TABLE"), options, on_bad)
+            return _made(postgres, "FROM POSTGRES", place, clause("TABLE", name), options, on_bad)
         case "KAFKA":
             given = options if format is None else {**options, "format": format}
-            return _made(kafka, "FROM KAFKA", place, _named(name, "TOPIC"), given, on_bad)
+            return _made(kafka, "FROM KAFKA", place, clause("TOPIC", name), given, on_bad)
         case "DELTA":
             return delta(place, on_bad_record=on_bad)
         case "ICEBERG":
-            return iceberg(place, _named(name, "TABLE"), properties=options, on_bad_record=on_bad)
+            return iceberg(place, clause("TABLE", name), properties=options, on_bad_record=on_bad)
         case "SPARK":
             return spark_batch(place, options, on_bad_record=on_bad)
     raise SqlError(f"{kind} is not a kind of source", hint="FOLDER, POSTGRES, KAFKA, DELTA, ICEBERG, SPARK")
-
-
-def _named(name: str | None, what: str) -> str:
-    if name is None:
-        raise SqlError(f"{what} is missing", hint=f"{what} '…'")
-    return name
 
 
 def _made(

@@ -27,7 +27,7 @@ from viewlet.warehouse.declare.tables import Table
 from viewlet.warehouse.epoch.apply import commit_epoch, deltas_of, table_changes
 from viewlet.warehouse.epoch.blame import blaming_changes
 from viewlet.warehouse.epoch.table_changes import TableChanges
-from viewlet.warehouse.source import Bag, Source
+from viewlet.warehouse.source import Bag, Source, positions_bag
 
 if TYPE_CHECKING:
     from viewlet.warehouse.warehouse import Warehouse
@@ -127,10 +127,6 @@ class Feed(Source):
 def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """Decode the fields of a feed."""
     return {name: value for name, value in document.items() if name != "kind"}
-
-
-def positions_bag(table: Table) -> str:
-    return f"{table.name}.positions"
 
 
 def _last(snapshot: Snapshot, table: Table) -> tuple[Position | None, dict[str, Any]]:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from viewlet.errors import UnsupportedQuery
+from viewlet.plan.words import option_text
 from viewlet.spark.session.handles import java_of, plan_of
 from viewlet.spark.session.jvm import Node, children, class_of
 
@@ -65,7 +66,7 @@ class FileReader:
         return self.options(**{key: value})
 
     def options(self, **options: Any) -> FileReader:
-        given = {key: _text(value) for key, value in options.items() if value is not None}
+        given = {key: option_text(value) for key, value in options.items() if value is not None}
         return FileReader(self._session, replace(self._files, options={**self._files.options, **given}))
 
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
@@ -95,10 +96,6 @@ class FileReader:
     def __getattr__(self, name: str) -> NoReturn:
         where = "readStream" if self._files.is_stream else "read"
         raise UnsupportedQuery(f"spark.{where}.{name} cannot be kept fresh", hint="CSV, JSON, XML, Parquet, table")
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class ProjectSession:

@@ -18,11 +18,12 @@ from pyspark.sql import functions as sf
 
 from viewlet.errors import ProjectError
 from viewlet.plan.words import quoted
+from viewlet.spark.decode.session_windows import is_session
 from viewlet.spark.session.handles import plan_of
 from viewlet.spark.session.jvm import Jvm, Node, children, class_of, items, rebuild
 
-DELAY, SESSION = "spark.watermarkDelayMs", "spark.sessionWindow"
-"""Spark's marks on columns."""
+DELAY = "spark.watermarkDelayMs"
+"""Spark's mark on columns with a watermark."""
 _TIMES = ("timestamp", "timestamp_ntz")
 
 
@@ -65,7 +66,7 @@ class WatermarkedFlow:
 
     @property
     def is_session(self) -> bool:
-        return bool(self.closing.metadata().contains(SESSION))
+        return is_session(self.closing)
 
     @cached_property
     def columns(self) -> list[Node]:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from viewlet.formatting import is_number
+
 LONGEST = 2_000
 """The most characters of a value that are sent."""
 
@@ -18,10 +20,6 @@ def table_document(table: pa.Table, most: int) -> dict[str, Any]:
         "rows": [[cell(value) for value in row] for row in zip(*columns, strict=True)],
         "total": table.num_rows,
     }
-
-
-def is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def cell(value: Any) -> str | None:

@@ -213,17 +213,14 @@ class View(Maintained):
     def ready(self) -> PreparedProgram:
         """The program with its terms compiled."""
         if not self.trusted and has_users_code(self.program):
-            self._refuse_untrusted()
+            refuse_untrusted(f"view {self.name}")
         return prepare(self.program)
 
     def fragment(self, name: str) -> bytes:
         """A fragment of Spark's plan; raise if it must not run."""
-        self._refuse_untrusted()
-        return self.fragments[name]
-
-    def _refuse_untrusted(self) -> None:
         if not self.trusted:
             refuse_untrusted(f"view {self.name}")
+        return self.fragments[name]
 
 
 def read(name: str, document: Mapping[str, Any], trusted: bool) -> View:

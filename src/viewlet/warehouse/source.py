@@ -84,6 +84,11 @@ class Source(ABC):
         return None
 
 
+def positions_bag(table: Table) -> str:
+    """The bag in which a table's source can store how far it has read."""
+    return f"{table.name}.positions"
+
+
 def source_document(source: Source | None) -> dict[str, Any] | None:
     return None if source is None else {"kind": source.kind, **source.document()}
 

@@ -19,16 +19,15 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, truth_of, valid_mask, values_of
-from viewlet.columns.exact.digits import Doubles, Found, Ints, doubles_of, held_digits, power_places
+from viewlet.columns.exact.digits import BITS, MASK, Doubles, Found, Ints, Words, doubles_of, held_digits, power_places
 from viewlet.columns.exact.double_sums import ExactSums
 from viewlet.columns.exact.double_windows import in_windows
 from viewlet.columns.exact.failing_group import failure_of
+from viewlet.columns.exact.integers import carried, half_up, limbs_of
 from viewlet.columns.exact.moments import Powers, finalize
 from viewlet.columns.rows import Rows, Weights, add_up, group
 from viewlet.plan.sums import SLOT, Sum, counts_rows, holder, limbs, places, sum_columns, uses_slots
 from viewlet.plan.types import INTEGRAL
-
-_BITS, _MASK = 32, np.int64(0xFFFFFFFF)
 
 
 def encode(rows: Rows, keys: Sequence[str], sums: Sequence[Sum]) -> Rows:
@@ -79,25 +78,9 @@ def _encode_one(
     if uses_slots(total):
         found = held_digits(total.powers, [doubles_of(column) for column in columns], place, total.degree)
         digits.extend((groups[at], slots, v * counted[at]) for at, slots, v in found)
-    numbers = _limbs_of(columns[0], limbs(total)) if whole is None else whole
+    numbers = limbs_of(columns[0], limbs(total)) if whole is None else whole
     result = {f"{total.name}_{i}": limb * counted for i, limb in enumerate(numbers)}
     return {**result, f"{holder(total)}_n": counted}
-
-
-def _limbs_of(column: pa.Array, count: int) -> list[Ints]:
-    """The 32-bit limbs of integers or unscaled decimals, the last one signed; arbitrary where NULL."""
-    if count == 0:
-        return []
-    if pa.types.is_decimal(column.type):
-        words = values_of(column, "V16").view(np.uint32).reshape(-1, 4)
-        if count > 2:
-            return [words[:, i].astype(np.int64) for i in range(count - 1)] + [
-                words[:, count - 1].view(np.int32).astype(np.int64)
-            ]
-        numbers = np.ascontiguousarray(words[:, :2]).view(np.int64).reshape(-1)
-    else:
-        numbers = values_of(column, f"i{column.type.bit_width // 8}").astype(np.int64)
-    return [numbers] if count == 1 else [numbers & _MASK, numbers >> _BITS]
 
 
 def _with_slots(groups: Rows, added: dict[str, pa.Array], digits: list[Found]) -> Rows:
@@ -186,11 +169,11 @@ def _integer_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
     if len(parts) == 1:
         whole = parts[0]
     else:
-        high = parts[1] + (parts[0] >> _BITS)
+        high = parts[1] + (parts[0] >> BITS)
         too_large = (high < -(1 << 31)) | (high >= (1 << 31))
         if too_large.any():
             raise failure_of(too_large, "ARITHMETIC_OVERFLOW: a sum does not fit in BIGINT")
-        whole = (high << _BITS) + (parts[0] & _MASK)
+        whole = (high << BITS) + (parts[0] & MASK)
     if total.function == "avg":
         return from_numpy(_mean(whole.astype(np.float64), counts), pa.float64(), present)
     return from_numpy(whole, pa.int64(), present)
@@ -199,18 +182,18 @@ def _integer_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -
 def _decimal_result(total: Sum, parts: list[Ints], counts: Ints, present: Any) -> pa.Array:
     """Spark's decimal sum or average, computed from limbs."""
     assert total.argument is not None
-    words, top = _carry(parts)
+    low, top = _carry(parts)
     precision, scale = total.type.args
     shift = scale - total.argument.args[1]
-    small = top == (words[0].view(np.int64) >> 63)
+    small = top == (low.view(np.int64) >> 63)
     if total.function == "sum" and small.all() and precision >= 19:
-        return _decimal_array(words[0], top, precision, scale, present)
-    if small.all() and (short := _short_result(total, words[0].view(np.int64), counts, shift)) is not None:
+        return _decimal_array(low, top, precision, scale, present)
+    if small.all() and (short := _short_result(total, low.view(np.int64), counts, shift)) is not None:
         return _decimal_array(short.view(np.uint64), short >> 63, precision, scale, present)
-    numbers = [int(w) + (int(t) << 64) for w, t in zip(words[0], top, strict=True)]
+    numbers = [int(w) + (int(t) << 64) for w, t in zip(low, top, strict=True)]
     _refuse_long(numbers, min(38, total.argument.args[0] + 10), "ARITHMETIC_OVERFLOW: a decimal sum")
     if total.function == "avg":
-        numbers = [_half_up(n * 10**shift, int(c)) if c > 0 else 0 for n, c in zip(numbers, counts, strict=True)]
+        numbers = [half_up(n * 10**shift, int(c)) if c > 0 else 0 for n, c in zip(numbers, counts, strict=True)]
         _refuse_long(numbers, precision, "NUMERIC_VALUE_OUT_OF_RANGE: a decimal average")
     low = np.array([n & 0xFFFFFFFFFFFFFFFF for n in numbers], dtype=np.uint64)
     high = np.array([n >> 64 for n in numbers], dtype=np.int64)
@@ -228,9 +211,7 @@ def _short_result(total: Sum, numbers: Ints, counts: Ints, shift: int) -> Ints |
     if total.function != "avg":
         return numbers
     divisors = np.maximum(counts, 1)
-    quotients, rests = np.divmod(np.abs(numbers) * unit, divisors)
-    quotients += 2 * rests >= divisors
-    return np.where(numbers < 0, -quotients, quotients)
+    return half_up(numbers * unit, divisors)
 
 
 def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
@@ -239,31 +220,16 @@ def _refuse_long(numbers: list[int], digits: int, what: str) -> None:
         raise failure_of(np.array(too_long), f"{what} has more than {digits} digits")
 
 
-def _carry(parts: list[Ints]) -> tuple[list[np.ndarray[Any, Any]], Ints]:
+def _carry(parts: list[Ints]) -> tuple[Words, Ints]:
     """Limbs as the low 64 bits and the signed rest."""
-    padded = list(parts) + [np.zeros_like(parts[0])] * (4 - len(parts))
-    carried = []
-    carry = np.zeros_like(parts[0])
-    for limb in padded[:3]:
-        limb = limb + carry
-        carried.append(limb & _MASK)
-        carry = limb >> _BITS
-    last = padded[3] + carry
+    first, second, third, last = carried([*parts, *[np.zeros_like(parts[0])] * (4 - len(parts))])
     too_long = (last < -(1 << 31)) | (last >= (1 << 31))
     if too_long.any():
         raise failure_of(too_long, "ARITHMETIC_OVERFLOW: a decimal sum has more than 38 digits")
-    low = carried[0].astype(np.uint64) | (carried[1].astype(np.uint64) << np.uint64(_BITS))
-    return [low], (last << _BITS) + carried[2]
+    return (first | second << BITS).view(np.uint64), (last << BITS) + third
 
 
-def _decimal_array(low: np.ndarray[Any, Any], high: Ints, precision: int, scale: int, present: Any) -> pa.Array:
+def _decimal_array(low: Words, high: Ints, precision: int, scale: int, present: Any) -> pa.Array:
     words = np.empty((len(low), 2), dtype=np.uint64)
     words[:, 0], words[:, 1] = low, high.view(np.uint64)
     return from_numpy(words.reshape(-1).view("V16"), pa.decimal128(precision, scale), present)
-
-
-def _half_up(number: int, divisor: int) -> int:
-    """A quotient rounded to the nearest integer, halves away from zero."""
-    quotient, rest = divmod(abs(number), divisor)
-    quotient += 2 * rest >= divisor
-    return quotient if number >= 0 else -quotient

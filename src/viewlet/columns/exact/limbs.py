@@ -24,15 +24,15 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.arrays import values_of
+from viewlet.columns.exact.digits import BITS, MASK, Ints
 from viewlet.columns.rows import Rows
 from viewlet.errors import EvaluationError
 from viewlet.plan.sums import Factor, Monomial
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 Limbs = list[Ints]
 Numbers = Mapping[Factor, Limbs]
 
-_BITS, _MASK, _HALF = 32, 0xFFFFFFFF, 1 << 31
+_HALF = 1 << 31
 _LINEAR = 1 << 62
 """Limbs below this need no carry."""
 _BLOCK = 4096
@@ -108,8 +108,8 @@ def _added(products: list[Ints], limbs: int, length: int) -> Limbs:
         total[: len(columns)] += columns
     _carry(total, unsigned=last + 1)
     if total[last + 2 :].any():  # the two columns before these form one signed 64-bit number
-        raise EvaluationError(f"ARITHMETIC_OVERFLOW: a product of sums does not fit in {64 + last * _BITS} bits")
-    return [*total[:last], total[last] + (total[last + 1] << _BITS)]
+        raise EvaluationError(f"ARITHMETIC_OVERFLOW: a product of sums does not fit in {64 + last * BITS} bits")
+    return [*total[:last], total[last] + (total[last + 1] << BITS)]
 
 
 def _product(numbers: Numbers, term: Monomial, length: int) -> Ints:
@@ -122,8 +122,8 @@ def _product(numbers: Numbers, term: Monomial, length: int) -> Ints:
 
 def _constant(number: int, length: int) -> Limbs:
     """The limbs of a constant, the last one signed."""
-    last = number.bit_length() // _BITS
-    limbs = [number >> _BITS * i & _MASK for i in range(last)] + [number >> _BITS * last]
+    last = number.bit_length() // BITS
+    limbs = [number >> BITS * i & MASK for i in range(last)] + [number >> BITS * last]
     return [np.full(length, limb, dtype=np.int64) for limb in limbs]
 
 
@@ -131,8 +131,8 @@ def _columns(limbs: Limbs) -> Ints:
     """Limbs of any size as columns below 2³³: the high half of each is added to the next."""
     columns = np.zeros((len(limbs) + 2, len(limbs[0])), dtype=np.int64)
     for i, limb in enumerate(limbs):
-        columns[i] += limb & _MASK
-        columns[i + 1] += limb >> _BITS
+        columns[i] += limb & MASK
+        columns[i + 1] += limb >> BITS
     return columns
 
 
@@ -148,9 +148,9 @@ def _digits(columns: Ints) -> Ints:
 def _carry(columns: Ints, unsigned: int) -> None:
     """Make digits of columns, in place: 0 ≤ d < 2³² for the first `unsigned`, −2³¹ ≤ d < 2³¹ for the others."""
     for i in range(len(columns) - 1):
-        carry = (columns[i] if i < unsigned else columns[i] + _HALF) >> _BITS
+        carry = (columns[i] if i < unsigned else columns[i] + _HALF) >> BITS
         columns[i + 1] += carry
-        columns[i] -= carry << _BITS
+        columns[i] -= carry << BITS
 
 
 def _times(a: Ints, b: Ints) -> Ints:
@@ -158,6 +158,6 @@ def _times(a: Ints, b: Ints) -> Ints:
     columns = np.zeros((len(a) + len(b) + 1, a.shape[1]), dtype=np.int64)
     for i, digit in enumerate(a):
         products = digit * b
-        columns[i : i + len(b)] += products & _MASK
-        columns[i + 1 : i + 1 + len(b)] += products >> _BITS
+        columns[i : i + len(b)] += products & MASK
+        columns[i + 1 : i + 1 + len(b)] += products >> BITS
     return columns

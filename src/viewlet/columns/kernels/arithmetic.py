@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from viewlet.columns.arrays import Mask
+from viewlet.columns.floats import canonical
 from viewlet.columns.kernels import decimals
 from viewlet.columns.kernels.kernel import Failure, Kernel, Operation, Result, Rule, nulling, raising, strict, wrapping
 from viewlet.columns.kernels.vectors import DTYPES, Values, anywhere
@@ -268,11 +269,7 @@ def _round(call: Call) -> Kernel | None:
 
 def _normalize(call: Call) -> Kernel | None:
     """Canonical zeros and NaNs, so that equal values have equal bits."""
-    kind = call.args[0].type
-    if kind.name not in FRACTIONAL:
-        return None
-    nan = np.array(np.nan, dtype=DTYPES[kind.name])
-    return strict(lambda a: np.where(a != a, nan, a + a.dtype.type(0)))
+    return strict(canonical) if call.args[0].type.name in FRACTIONAL else None
 
 
 RULES: dict[str, Rule] = {

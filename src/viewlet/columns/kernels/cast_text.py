@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from viewlet.columns.kernels import dates
 from viewlet.columns.kernels.kernel import Argument, Failure, Kernel, Operation, Result, strict
 from viewlet.columns.kernels.vectors import DTYPES, Evaluate, Values, Vector, spread, writer
+from viewlet.columns.python_values import FIRST_DAY
 from viewlet.columns.rows import Rows
 from viewlet.plan.types import INTEGRAL, Type
 
@@ -20,8 +21,6 @@ _BLANK = "".join(map(chr, range(33))) + "\x7f"
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
-_FIRST = -719162
-"""January 1 of year 1, in days since 1970."""
 
 
 def kernel(source: Type, target: Type, in_mode: Callable[[Operation], Kernel]) -> Kernel | None:
@@ -155,5 +154,5 @@ def _days(year: int, month: int, day: int) -> int | None:
     if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
         return None
     before = year - 1
-    days = before * 365 + before // 4 - before // 100 + before // 400 + sum(lengths[: month - 1]) + day - 1 + _FIRST
+    days = before * 365 + before // 4 - before // 100 + before // 400 + sum(lengths[: month - 1]) + day - 1 + FIRST_DAY
     return days if -(1 << 31) <= days < 1 << 31 else None

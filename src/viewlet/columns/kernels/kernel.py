@@ -209,7 +209,7 @@ def merge(kind: Type, length: int, choices: Sequence[tuple[Mask, Vector]]) -> Ve
     """For each row the value of the choice whose mask (of full length) holds, NULL if none does."""
     if is_flat(kind):
         return _merge_flat(length, choices)
-    return _merge_arrow(kind, length, choices)
+    return _merge_arrow(length, choices)
 
 
 def _merge_flat(length: int, choices: Sequence[tuple[Mask, Vector]]) -> Vector:
@@ -221,7 +221,7 @@ def _merge_flat(length: int, choices: Sequence[tuple[Mask, Vector]]) -> Vector:
     return result, None if np.count_nonzero(valid) == length else valid
 
 
-def _merge_arrow(kind: Type, length: int, choices: Sequence[tuple[Mask, Vector]]) -> Vector:
+def _merge_arrow(length: int, choices: Sequence[tuple[Mask, Vector]]) -> Vector:
     place = np.zeros(length, dtype=np.int64)
     chosen = np.zeros(length, dtype=np.bool_)
     for i, (where, _) in enumerate(choices):

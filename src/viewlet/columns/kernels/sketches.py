@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewlet.columns.floats import canonical
 from viewlet.columns.kernels.kernel import Argument, Kernel, Rule, strict
 from viewlet.columns.kernels.vectors import Evaluate, Values, Vector, spread
 from viewlet.columns.rows import Rows
@@ -53,19 +54,14 @@ def _hasher(kind: Type) -> Callable[[Values, Words], Words] | None:
         case "bigint" | "timestamp" | "timestamp_ntz":
             return lambda values, seeds: hash_longs(np.ascontiguousarray(values), seeds)
         case "float":
-            return lambda values, seeds: hash_ints(_plain(values).view(np.int32), seeds)
+            return lambda values, seeds: hash_ints(canonical(values).view(np.int32), seeds)
         case "double":
-            return lambda values, seeds: hash_longs(_plain(values).view(np.int64), seeds)
+            return lambda values, seeds: hash_longs(canonical(values).view(np.int64), seeds)
         case "decimal":
             return _hash_short_decimals if kind.args[0] <= 18 else _hash_long_decimals
         case "string" | "binary":
             return hash_bytes
     return None
-
-
-def _plain(values: Values) -> Values:
-    """Floats with canonical zeros and NaNs."""
-    return np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
 
 
 def _hash_short_decimals(values: Values, seeds: Words) -> Words:

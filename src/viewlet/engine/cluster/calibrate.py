@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.choose import EngineCosts
-from viewlet.engine.cluster.exchange import pack, unpack
+from viewlet.engine.cluster.exchange import by_number, pack, unpack
 from viewlet.engine.cluster.shares import dealt, sent
 from viewlet.program.distributed import Partitioned
 
@@ -54,11 +54,7 @@ def _run(context: SparkContext, rows: Rows, parts: int) -> None:
     for part, share in dealt(rows, parts):
         shares[part] = part, pack(share)
     spread: Any = context.parallelize(shares, parts).mapPartitionsWithIndex(_Send(parts))
-    spread.partitionBy(parts, _itself).mapPartitionsWithIndex(_AddUp()).collect()
-
-
-def _itself(part: int) -> int:
-    return part
+    spread.partitionBy(parts, by_number).mapPartitionsWithIndex(_AddUp()).collect()
 
 
 @dataclass(frozen=True)

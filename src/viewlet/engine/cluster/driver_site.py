@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.shares import together
 from viewlet.engine.epoch import Bags, Deltas
-from viewlet.engine.terms.compile_term import CompiledTerm
+from viewlet.engine.terms.compile_term import CompiledTerm, WithoutSpark
 from viewlet.program.distributed import Arrival, Compute, Move, Statement, Update
-from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, make_contents
 
 
@@ -33,7 +32,7 @@ def before(bags: Bags, bag: str, anew: Anew | None) -> Contents:
 
 
 @dataclass
-class DriverSite:
+class DriverSite(WithoutSpark):
     """What the driver's statements read: results from tasks, and maps."""
 
     deltas: Deltas
@@ -85,9 +84,3 @@ class DriverSite:
 
     def new(self, bag: str) -> Contents:
         return self.deltas.bags.contents(bag)
-
-    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
-        raise AssertionError("what only Spark evaluates is no part of a distributed epoch")
-
-    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
-        raise AssertionError("what only Spark evaluates is no part of a distributed epoch")

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.arrivals import NetTask, are_net, arriving
 from viewlet.engine.cluster.driver_site import Anew, DriverSite, before
-from viewlet.engine.cluster.exchange import unpack
+from viewlet.engine.cluster.exchange import by_number, unpack
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.parcels import Parcel
 from viewlet.engine.cluster.site import Traffic
-from viewlet.engine.cluster.stage_task import StageTask, ToDriver, parcels_of, traffic_of
+from viewlet.engine.cluster.stage_task import GatherTask, StageTask, parcels_of, traffic_of
 from viewlet.engine.cluster.stages import Stage, StagedEpoch, staged
 from viewlet.engine.cluster.written import Written
 from viewlet.engine.epoch import Deltas
@@ -94,7 +94,7 @@ class EpochJob:
         parcels = arriving(self.deltas.changes, self.epoch.staged.arrivals, self.parts)
         rdd: Any = self.context.parallelize(parcels, self.parts)
         if not are_net(parcels):
-            rdd = rdd.mapPartitionsWithIndex(NetTask(self.address, self.parts)).partitionBy(self.parts, _itself)
+            rdd = rdd.mapPartitionsWithIndex(NetTask(self.address, self.parts)).partitionBy(self.parts, by_number)
             exchanges = 1
         for at, stage in enumerate(stages):
             if stage.before and at:
@@ -102,14 +102,14 @@ class EpochJob:
                 jobs += 1
             rdd = rdd.mapPartitionsWithIndex(self._task(at, self._scattered(stage.before), at + exchanges == 0))
             if at + 1 < len(stages):
-                rdd = rdd.partitionBy(self.parts, _itself)
+                rdd = rdd.partitionBy(self.parts, by_number)
         traffic = self._take(rdd, stages[-1])
         shape = {"jobs": jobs, "stages": exchanges + len(stages), "partitions": self.parts}
         self.deltas.jobs.append({**shape, **asdict(traffic)})
 
     def _take(self, rdd: Any, stage: Stage) -> Traffic:
         """Run the stages so far and collect the results and runs for the driver; returns their traffic."""
-        done = rdd.mapPartitionsWithIndex(ToDriver(self.epoch.staged.gathered, stage.once)).collect()
+        done = rdd.mapPartitionsWithIndex(GatherTask(self.epoch.staged.gathered, stage.once)).collect()
         self._adopt([parcel.data for parcel in done if parcel.kind == "run"])
         self._driver.results |= _results(done)
         return traffic_of(done)
@@ -163,7 +163,3 @@ def _results(parcels: Iterable[Parcel]) -> dict[str, Rows]:
         if parcel.kind == "rows":
             pieces.setdefault(parcel.name, []).append(unpack(parcel.data))
     return {name: Rows.concat(rows) for name, rows in pieces.items()}
-
-
-def _itself(part: int) -> int:
-    return part

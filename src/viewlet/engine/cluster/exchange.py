@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,13 @@ import pyarrow as pa
 from viewlet.columns.hash import Hashes
 from viewlet.columns.rows import Rows
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 Piece = tuple[int, bytes]
+"""The number of a partition, and what is sent there."""
+PIECES = "part int, data binary"
+"""The columns of a DataFrame of pieces."""
 WEIGHT = "_weight"
 
 
@@ -45,6 +51,11 @@ def by_partition(rows: Rows, target: Target, parts: int) -> list[Piece]:
     return [(part, pack(piece)) for part, piece in cut(rows, numbers)]
 
 
+def by_number(part: int) -> int:
+    """The partition of what is already keyed by the number of its partition, for Spark's `partitionBy`."""
+    return part
+
+
 def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tuple[int, Rows]]:
     """The rows of each number, in their original order."""
     order = np.argsort(numbers, kind="stable")
@@ -52,6 +63,19 @@ def cut(rows: Rows, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> Iterator[tu
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     for start, end in pairwise([*starts.tolist(), len(rows)]):
         yield int(ordered[start]), sorted_rows.slice(start, end - start)
+
+
+def piece_batch(pieces: Sequence[Piece]) -> pa.RecordBatch:
+    """Pieces as tasks send them."""
+    parts, data = [p for p, _ in pieces], [d for _, d in pieces]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(parts, pa.int32()), pa.array(data, pa.binary())], names=["part", "data"]
+    )
+
+
+def piece_frame(spark: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
+    """Pieces that the driver sends."""
+    return spark.createDataFrame(pa.Table.from_batches([piece_batch(pieces)]), PIECES)
 
 
 def pack(rows: Rows) -> bytes:

@@ -30,7 +30,17 @@ from viewlet.columns.rows import Rows
 from viewlet.engine.choose import Chosen, EngineCosts
 from viewlet.engine.cluster.driver_site import Anew
 from viewlet.engine.cluster.epoch_job import EpochJob, PreparedEpoch, prepare_epoch
-from viewlet.engine.cluster.exchange import Piece, Target, by_partition, cut, pack, partition_of, unpack
+from viewlet.engine.cluster.exchange import (
+    PIECES,
+    Piece,
+    Target,
+    by_partition,
+    cut,
+    pack,
+    partition_of,
+    piece_frame,
+    unpack,
+)
 from viewlet.engine.cluster.stage_task import IN
 from viewlet.engine.cluster.task import Lookups, Task
 from viewlet.engine.epoch import Deltas
@@ -48,7 +58,6 @@ from viewlet.store import RunRef
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PIECES = "part int, data binary"
 _PLANS = 64
 _SHARE = 64 << 20
 """The most bytes of an epoch's changes, as stored in files, that one task reads."""
@@ -193,7 +202,7 @@ class _Pipeline:
         pieces = self._start(first, segments[0].where if segments else last)
         if pieces is None:
             return None
-        frame = self.spark.createDataFrame(piece_table(pieces), PIECES)
+        frame = piece_frame(self.spark, pieces)
         if _runs_in_tasks(first):
             segments = [Segment((first,), Target()), *segments]
         targets = [*(s.where for s in segments[1:]), last]
@@ -313,8 +322,3 @@ def _collected(frame: DataFrame) -> Rows:
         table = frame.toArrow()
     pieces = [rows for data in table["data"].to_pylist() if len(rows := unpack(data))]
     return Rows.concat(pieces) if pieces else Rows({}, np.zeros(0, dtype=np.int64))
-
-
-def piece_table(pieces: Sequence[Piece]) -> pa.Table:
-    parts, data = [p for p, _ in pieces], [d for _, d in pieces]
-    return pa.table({"part": pa.array(parts, pa.int32()), "data": pa.array(data, pa.binary())})

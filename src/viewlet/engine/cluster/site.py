@@ -5,16 +5,16 @@ The state of a map after the epoch (`new`) is what was committed plus the run th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field, replace
 
 from viewlet.columns.rows import Rows
 from viewlet.engine.cluster.maps import StoredMap
 from viewlet.engine.cluster.shares import together
 from viewlet.engine.cluster.written import Written, write_run_of
+from viewlet.engine.terms.compile_term import WithoutSpark
 from viewlet.program.distributed import Replicated, Update
 from viewlet.program.program import Map
-from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents, make_contents
 from viewlet.store.runs.runs import Run
 from viewlet.store.runs.write_runs import make_map_run
@@ -40,7 +40,7 @@ class Traffic:
 
 
 @dataclass
-class Site:
+class Site(WithoutSpark):
     """What the statements of a stage can read on one partition."""
 
     address: str
@@ -94,12 +94,6 @@ class Site:
         if old.part is not None:  # all rows of the delta belong here
             return make_contents(old.layout, (*old.runs, self._runs[bag]), old.types).partition(*old.part)
         return make_contents(old.layout, (*old.runs, self._runs[bag]), old.types)
-
-    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
-        raise AssertionError("a task cannot ask Spark")
-
-    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
-        raise AssertionError("a task cannot ask Spark")
 
     def put(self, name: str, rows: Rows | None) -> None:
         """Keep a result, unless it is empty."""

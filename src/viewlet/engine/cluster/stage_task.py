@@ -99,7 +99,7 @@ def parcels_of(
 
 
 @dataclass(frozen=True)
-class ToDriver:
+class GatherTask:
     """Maps the partitions after the last stage of a job to the parcels for the driver."""
 
     gathered: frozenset[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
-from viewlet.engine.cluster.exchange import Piece, Target, by_partition, pack, unpack
-from viewlet.engine.terms.compile_term import compile_step, compile_term
+from viewlet.engine.cluster.exchange import Target, by_partition, pack, piece_batch, unpack
+from viewlet.engine.terms.compile_term import WithoutSpark, compile_step, compile_term
 from viewlet.engine.terms.regroup_groups import group_rows, regroup_function, replace_groups
-from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, SparkRowwise, Term
+from viewlet.program.terms import FinalizeSums, Fold, Probe, Regroup, Sessionize, Term
 from viewlet.store import Contents, Layout, RunRef, open_contents, write_runs
 
 
@@ -28,7 +28,7 @@ class Lookups:
     types: dict[str, pa.DataType]
 
 
-class TaskEpoch:
+class TaskEpoch(WithoutSpark):
     """The epoch as one task sees it: its share of a delta, and maps opened in place."""
 
     def __init__(self, task: Task, part: int, change: Rows | None) -> None:
@@ -48,12 +48,6 @@ class TaskEpoch:
         found = self.task.maps[bag, version]
         contents = open_contents(self.task.address, found.refs, found.layout, found.types)
         return contents.partition(self.part, self.task.parts) if bag in self.task.sliced else contents
-
-    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
-        raise AssertionError("a task cannot ask Spark")
-
-    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
-        raise AssertionError("a task cannot ask Spark")
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class Task:
     def _run(self, part: int, rows: Rows | None) -> Iterator[pa.RecordBatch]:
         result = self._result(TaskEpoch(self, part, rows), rows)
         if result is not None and len(result):
-            yield _pieces(by_partition(result, self.target, self.parts))
+            yield piece_batch(by_partition(result, self.target, self.parts))
 
     def _result(self, epoch: TaskEpoch, rows: Rows | None) -> Rows | None:
         first, *rest = self.steps
@@ -137,10 +131,3 @@ def _regrouped(term: Regroup, epoch: TaskEpoch, rows: Rows | None) -> Rows | Non
     touched = values_of(rows["touched"], "i8").view(np.uint64)
     inputs = [group_rows(epoch.new(i.map), i, touched) for i in term.inputs]
     return replace_groups(term, epoch.old(term.target), touched, regroup_function(term)(inputs))
-
-
-def _pieces(pieces: Sequence[Piece]) -> pa.RecordBatch:
-    parts, data = [p for p, _ in pieces], [d for _, d in pieces]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(parts, pa.int32()), pa.array(data, pa.binary())], names=["part", "data"]
-    )

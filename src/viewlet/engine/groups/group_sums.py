@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Mask, from_numpy
 from viewlet.columns.arrow_types import arrow_type, spark_type
-from viewlet.columns.exact.digits import doubles_of
+from viewlet.columns.exact.digits import Ints, doubles_of
 from viewlet.columns.exact.double_sums import ExactSums, add_doubles
 from viewlet.engine.groups.grouping import Groups, without_nulls
-from viewlet.engine.groups.integer_sums import Limb, add_limbs, averages, limbs_of, to_bigint, to_decimal, to_double
+from viewlet.engine.groups.integer_sums import add_limbs, averages, limbs_in, to_bigint, to_decimal, to_double
 from viewlet.errors import EvaluationError
 from viewlet.plan.expr import Reduce
 from viewlet.plan.types import DOUBLE, FRACTIONAL
@@ -39,7 +39,7 @@ def _reducer(call: Reduce, finish: Finish) -> Callable[[Sequence[pa.Array], Grou
         sizes = kept.sizes()
         if in_doubles:
             return finish_double(add_doubles(doubles_of(array), kept.weights, kept.of, kept.count), sizes)
-        return finish(add_limbs(limbs_of(array), kept.weights, kept.of, kept.count), sizes)
+        return finish(add_limbs(limbs_in(array), kept.weights, kept.of, kept.count), sizes)
 
     return reduce
 
@@ -61,14 +61,14 @@ def finish_doubles(call: Reduce) -> Callable[[ExactSums, Sizes], pa.Array]:
     return finish
 
 
-Finish = Callable[[Sequence[Limb], Sizes], pa.Array]
+Finish = Callable[[Sequence[Ints], Sizes], pa.Array]
 
 
 def finish_sum(call: Reduce) -> Finish:
     """The values of sum, from exact sums and counts."""
     kind, name, may_fail = arrow_type(call.type), call.function, not call.function.startswith("try_")
 
-    def finish(limbs: Sequence[Limb], sizes: Sizes) -> pa.Array:
+    def finish(limbs: Sequence[Ints], sizes: Sizes) -> pa.Array:
         if pa.types.is_decimal128(kind):
             values, over = to_decimal(limbs, kind)
         else:
@@ -86,7 +86,7 @@ def finish_avg(call: Reduce) -> Finish:
     precision, scale = call.args[0].type.args if call.args[0].type.name == "decimal" else (0, 0)
     sum_kind = pa.decimal128(min(precision + 10, 38), scale) if precision > 28 else None  # fewer digits never overflow
 
-    def finish(limbs: Sequence[Limb], sizes: Sizes) -> pa.Array:
+    def finish(limbs: Sequence[Ints], sizes: Sizes) -> pa.Array:
         if pa.types.is_decimal128(kind):
             valid = sizes > 0
             if sum_kind is not None:  # Spark fails if the sum overflows, even if the average fits

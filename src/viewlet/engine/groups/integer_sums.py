@@ -1,8 +1,4 @@
-"""Exact sums of integers and decimals.
-
-A number is a row of *limbs*: digits to the base 2³², least significant first, the last one signed. Limbs of many
-numbers add up in 64 bits without overflow (fewer than 2³¹ rows), and `carried` turns the sums into digits again.
-"""
+"""Exact sums of integers and decimals of each group, limb by limb."""
 
 from __future__ import annotations
 
@@ -12,69 +8,51 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from viewlet.columns.arrays import Mask, from_numpy, values_of
+from viewlet.columns.arrays import Mask, from_numpy
+from viewlet.columns.exact.digits import BITS, MASK, Ints
+from viewlet.columns.exact.integers import carried, half_up, limbs_of
 from viewlet.columns.rows import Weights
-
-Limb = np.ndarray[Any, np.dtype[np.int64]]
-_BASE, _LOW = 32, np.int64(0xFFFFFFFF)
+from viewlet.plan.sums import limbs_for
 
 
-def limbs_of(array: pa.Array) -> list[Limb]:
-    """The limbs of integers or unscaled decimals; arbitrary where NULL."""
+def limbs_in(array: pa.Array) -> list[Ints]:
+    """As many limbs as the type of some numbers needs; arbitrary where NULL."""
     kind = array.type
-    if not pa.types.is_decimal128(kind):
-        values = values_of(array, f"i{kind.bit_width // 8}").astype(np.int64)
-        return [values] if kind.bit_width <= 32 else [values & _LOW, values >> _BASE]
-    raw = array.buffers()[1]
-    if raw is None:
-        return [np.zeros(len(array), dtype=np.int64)]
-    words = np.frombuffer(raw, dtype=np.int64, count=2 * (array.offset + len(array)))[2 * array.offset :]
-    low, high = words[0::2], words[1::2]
-    if kind.precision <= 18:
-        return [low & _LOW, low >> _BASE]
-    return [low & _LOW, low >> _BASE & _LOW, high & _LOW, high >> _BASE]
+    if pa.types.is_decimal(kind):
+        return limbs_of(array, limbs_for(kind.precision))
+    return limbs_of(array, 2 if kind.bit_width == 64 else 1)
 
 
-def carried(limbs: Sequence[Limb]) -> list[Limb]:
-    """The same numbers with carries propagated: every limb but the last is a digit again."""
-    result, carry = [], np.zeros(len(limbs[0]), dtype=np.int64)
-    for limb in limbs[:-1]:
-        total = limb + carry
-        result.append(total & _LOW)
-        carry = total >> _BASE
-    return [*result, limbs[-1] + carry]
-
-
-def to_bigint(limbs: Sequence[Limb]) -> tuple[Limb, Mask]:
+def to_bigint(limbs: Sequence[Ints]) -> tuple[Ints, Mask]:
     """The numbers in 64 bits, and which of them overflow."""
     digits = carried(limbs)
     if len(digits) == 1:
         return digits[0], np.zeros(len(digits[0]), dtype=np.bool_)
     assert len(digits) == 2
     low, high = digits
-    return low | (high << _BASE), high != (high << _BASE) >> _BASE
+    return low | (high << BITS), high != (high << BITS) >> BITS
 
 
-def to_decimal(limbs: Sequence[Limb], kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
+def to_decimal(limbs: Sequence[Ints], kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
     """The numbers as decimals of a type, and which of them do not fit."""
     digits = _widened(carried(limbs))
     l0, l1, l2, l3 = digits[:4]
-    low, high = l0 | (l1 << _BASE), l2 | (l3 << _BASE)
+    low, high = l0 | (l1 << BITS), l2 | (l3 << BITS)
     words = np.empty(2 * len(low), dtype=np.int64)
     words[0::2], words[1::2] = low, high
-    over = l3 != (l3 << _BASE) >> _BASE
+    over = l3 != (l3 << BITS) >> BITS
     return from_numpy(words.view("V16"), kind), over | _too_wide(low, high, kind.precision)
 
 
-def _widened(digits: list[Limb]) -> list[Limb]:
+def _widened(digits: list[Ints]) -> list[Ints]:
     """The number in four limbs, the last one signed."""
     while len(digits) < 4:
         top = digits.pop()
-        digits += [top & _LOW, top >> _BASE]
+        digits += [top & MASK, top >> BITS]
     return digits
 
 
-def _too_wide(low: Limb, high: Limb, precision: int) -> Mask:
+def _too_wide(low: Ints, high: Ints, precision: int) -> Mask:
     """Which 128-bit numbers have more than `precision` digits."""
     limit = 10**precision
     if limit < 2**63:
@@ -85,7 +63,7 @@ def _too_wide(low: Limb, high: Limb, precision: int) -> Mask:
     return near
 
 
-def to_double(limbs: Sequence[Limb]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def to_double(limbs: Sequence[Ints]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The numbers as doubles, exact up to 2⁵³."""
     if len(limbs) <= 2:
         values, over = to_bigint(limbs)
@@ -94,13 +72,13 @@ def to_double(limbs: Sequence[Limb]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([float(n) for n in to_ints(limbs)], dtype=np.float64)
 
 
-def to_ints(limbs: Sequence[Limb]) -> list[int]:
+def to_ints(limbs: Sequence[Ints]) -> list[int]:
     """The numbers as Python integers."""
     columns = [limb.tolist() for limb in limbs]
-    return [sum(digit << (_BASE * place) for place, digit in enumerate(row)) for row in zip(*columns, strict=True)]
+    return [sum(digit << (BITS * place) for place, digit in enumerate(row)) for row in zip(*columns, strict=True)]
 
 
-def add_limbs(limbs: Sequence[Limb], weights: Weights, groups: Limb, count: int) -> list[Limb]:
+def add_limbs(limbs: Sequence[Ints], weights: Weights, groups: Ints, count: int) -> list[Ints]:
     """The weighted sum of each group."""
     assert int(weights.sum()) < 2**31, "a group sum of 2^31 rows or more belongs to Spark"
     sums = []
@@ -115,31 +93,23 @@ _SPARK_SCALE = 39
 """Spark divides decimals to this many fractional digits, and then rounds to the result's scale."""
 
 
-def averages(limbs: Sequence[Limb], counts: Weights, scale: int, kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
+def averages(limbs: Sequence[Ints], counts: Weights, scale: int, kind: pa.Decimal128Type) -> tuple[pa.Array, Mask]:
     """Sum / count for decimals of a scale, rounded as in Spark, and which do not fit; a count of 0 gives 0."""
     divisors = np.maximum(counts, 1)
     values, wide = to_bigint(limbs) if len(limbs) <= 2 else (counts, np.ones(1, dtype=np.bool_))
     shift = 10 ** (kind.scale - scale)
     if kind.scale <= 19 and not wide.any() and int(np.abs(values).max(initial=0)) < 2**62 // shift:
-        quotients, rests = np.divmod(np.abs(values) * shift, divisors)
-        rounded = (quotients + (2 * rests >= divisors)) * np.sign(values)
-        return to_decimal([rounded & _LOW, rounded >> _BASE], kind)
+        rounded = half_up(values * shift, divisors)
+        return to_decimal([rounded & MASK, rounded >> BITS], kind)
     exact = [_average(n, d, scale, kind.scale) for n, d in zip(to_ints(limbs), divisors.tolist(), strict=True)]
     return to_decimal(_from_ints(exact), kind)
 
 
 def _average(number: int, divisor: int, scale: int, result_scale: int) -> int:
-    first = _divided(number * 10 ** (_SPARK_SCALE - scale), divisor)
-    return _divided(first, 10 ** (_SPARK_SCALE - result_scale))
+    first = half_up(number * 10 ** (_SPARK_SCALE - scale), divisor)
+    return half_up(first, 10 ** (_SPARK_SCALE - result_scale))
 
 
-def _divided(number: int, divisor: int) -> int:
-    """The quotient rounded half away from zero."""
-    quotient, rest = divmod(abs(number), divisor)
-    rounded = quotient + (2 * rest >= divisor)
-    return -rounded if number < 0 else rounded
-
-
-def _from_ints(numbers: Sequence[int]) -> list[Limb]:
-    places = [[n >> (_BASE * place) & 0xFFFFFFFF for n in numbers] for place in range(3)]
-    return [np.array(limb, dtype=np.int64) for limb in (*places, [n >> (3 * _BASE) for n in numbers])]
+def _from_ints(numbers: Sequence[int]) -> list[Ints]:
+    places = [[n >> (BITS * place) & MASK for n in numbers] for place in range(3)]
+    return [np.array(limb, dtype=np.int64) for limb in (*places, [n >> (3 * BITS) for n in numbers])]

@@ -163,7 +163,7 @@ def _compile_pairs(plan: Join, keyed: tuple[bool, bool]) -> Callable[[Rows, Rows
         keys = [f(left) for f in lefts], [f(right) for f in rights]
         extra = [[rows[KEY]] if all(keyed) else [] for rows in (left, right)]
         codes = number_pairs(keys[0] + extra[0], keys[1] + extra[1], (len(left), len(right)))
-        nulls = [any_null([side[i] for i in strict], len(side)) for side in keys]
+        nulls = [any_null([side[i] for i in strict]) for side in keys]
         for at, to in _matches(codes, nulls, one_is_enough, _PAIRS_AT_ONCE if holds else None):
             if holds is not None:
                 true = holds(_beside(left, at, right, to, needed))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, valid_mask, values_of
+from viewlet.columns.floats import canonical
 from viewlet.columns.rows import group
 
 KEY = "_key"
@@ -42,8 +43,7 @@ def _holds_floats(kind: pa.DataType) -> bool:
 
 def _normalized_floats(array: pa.Array) -> pa.Array:
     values = values_of(array, f"f{array.type.bit_width // 8}")
-    plain = np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))
-    return from_numpy(plain, array.type, valid_mask(array) if array.null_count else None)
+    return from_numpy(canonical(values), array.type, valid_mask(array) if array.null_count else None)
 
 
 def number_groups(keys: Sequence[pa.Array], length: int) -> tuple[Positions, Positions]:
@@ -62,7 +62,7 @@ def number_pairs(
     return numbers[: sizes[0]], numbers[sizes[0] :]
 
 
-def any_null(columns: Sequence[pa.Array], length: int) -> Mask | None:
+def any_null(columns: Sequence[pa.Array]) -> Mask | None:
     """The rows with a NULL in some column; None if there are none."""
     found: Mask | None = None
     for column in columns:

@@ -20,7 +20,7 @@ from viewlet.columns.order import ascending, dense_ranks
 from viewlet.engine.groups.double_moments import FUNCTIONS
 from viewlet.engine.groups.group_sums import adds_doubles, finish_avg, finish_doubles, finish_sum
 from viewlet.engine.groups.grouping import take_or_null
-from viewlet.engine.groups.integer_sums import limbs_of
+from viewlet.engine.groups.integer_sums import limbs_in
 from viewlet.plan.expr import Over, Reduce
 from viewlet.plan.sums import POWERS
 from viewlet.plan.types import INTEGRAL
@@ -71,7 +71,7 @@ def _count(args: Sequence[pa.Array], low: Positions, high: Positions) -> pa.Arra
 def _differences(array: pa.Array, low: Positions, high: Positions) -> tuple[list[Positions], Positions]:
     """The limbs of the sum of each range, and its number of values."""
     valid = valid_mask(array)
-    totals = [_running(np.where(valid, limb, 0)) for limb in limbs_of(array)]
+    totals = [_running(np.where(valid, limb, 0)) for limb in limbs_in(array)]
     count = _running(valid)
     return [total[high] - total[low] for total in totals], count[high] - count[low]
 

@@ -68,6 +68,16 @@ class EpochReader(Protocol):
     def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows: ...
 
 
+class WithoutSpark:
+    """The part of an `EpochReader` that asks Spark, where no operator is left to it."""
+
+    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
+        raise AssertionError(f"{term.label} needs Spark, which cannot be asked here")
+
+    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
+        raise AssertionError(f"{term.target} needs Spark, which cannot be asked here")
+
+
 _SAMPLE = 256
 """Rows sampled to estimate the work of a step."""
 

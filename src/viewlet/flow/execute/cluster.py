@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrays import Positions, from_numpy, values_of
 from viewlet.columns.rows import Rows
-from viewlet.engine.cluster.exchange import pack, unpack
+from viewlet.engine.cluster.exchange import PIECES, pack, piece_batch, piece_frame, unpack
 from viewlet.engine.cluster.runner import partitions_for, tasks_errors
 from viewlet.errors import FlowError, SparkFailed
 from viewlet.flow.define.graph import Stage, StageState
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from viewlet.warehouse.warehouse import Warehouse
-
-PIECES = "part int, data binary"
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Task:
         for batch in batches:
             for part, data in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 done = pickle.dumps(self._translated(pickle.loads(data)))
-                yield pa.RecordBatch.from_pydict({"part": pa.array([part], pa.int32()), "data": [done]})
+                yield piece_batch([(part, done)])
 
     def _translated(self, share: dict[str, Any]) -> dict[str, Any]:
         groups = _unpacked(self.stage, share)
@@ -110,8 +108,7 @@ def _run(spark: SparkSession, where: str, task: Task, shares: list[bytes]) -> li
 
     if not shares:
         return []
-    pieces = pa.table({"part": pa.array(range(len(shares)), pa.int32()), "data": pa.array(shares, pa.binary())})
-    frame = spark.createDataFrame(pieces, PIECES).repartitionById(len(shares), "part")
+    frame = piece_frame(spark, list(enumerate(shares))).repartitionById(len(shares), "part")
     try:
         with tasks_errors():
             back = frame.mapInArrow(task, PIECES).toArrow().sort_by("part")

@@ -14,7 +14,7 @@ from viewlet.loops.handlers.run import Handling, PreparedHandlers, as_rows
 from viewlet.loops.relax.network import Network
 from viewlet.loops.relax.run import PreparedRelaxation, Relaxing
 from viewlet.loops.rounds.converge import Convergence
-from viewlet.loops.rounds.rounds import PreparedState, Round, round_of
+from viewlet.loops.rounds.rounds import Round, round_of
 from viewlet.loops.rounds.working import WorkingMaps
 from viewlet.loops.run.graph_run import gatherer
 from viewlet.loops.run.prepared_loop import PreparedLoop
@@ -37,7 +37,7 @@ def run_rounds(loop: PreparedLoop, rows: Mapping[str, Rows], number: int) -> Row
     else:
         histories = rounds_of(loop, (loop.view, loop.states, maps, loop.text.last_round))
         found = histories.run(rows, initial=True, stop=number)
-        states = {s.bag: _up_to(loop, s, found[s.name], number) for s in loop.states if s.name in found}
+        states = {s.bag: _up_to(loop, found[s.name], number) for s in loop.states if s.name in found}
     maps.begin_round()
     Round(maps, {**rows, **states}, initial=True).run(loop.result)
     return maps.added(loop.view)
@@ -71,7 +71,7 @@ def _handled(
     return {state.compiled.bag: as_rows(flow.row_changes(), state.compiled.fields)}
 
 
-def _up_to(loop: PreparedLoop, state: PreparedState, history: Rows, number: int) -> Rows:
+def _up_to(loop: PreparedLoop, history: Rows, number: int) -> Rows:
     """The rows of a history up to a round; for REPEAT only those of that round, relabelled as the last."""
     if loop.text.states[0].merge != "last" or loop.text.limit is None:
         return history.filter(round_of(history) <= number)

@@ -17,6 +17,7 @@ import numpy as np
 from viewlet.columns.arrays import values_of
 from viewlet.columns.rows import Rows
 from viewlet.engine.prepared import PreparedProgram, PreparedStep
+from viewlet.engine.terms.compile_term import WithoutSpark
 from viewlet.errors import EndlessLoop, shortened
 from viewlet.formatting import plural
 from viewlet.loops.definition.compiled import CompiledState
@@ -24,7 +25,6 @@ from viewlet.loops.rounds.checkpoints import Checkpoints, Done
 from viewlet.loops.rounds.progress import report_round
 from viewlet.loops.rounds.task_rounds import TaskRounds
 from viewlet.loops.rounds.working import WorkingMaps
-from viewlet.program.terms import Regroup, SparkRowwise
 from viewlet.store import Contents
 
 _MOST = 1 << 40
@@ -33,7 +33,7 @@ _SHOWN = 3
 
 
 @dataclass
-class Round:
+class Round(WithoutSpark):
     """One run of a program: gives its terms access to changes and to maps, before and after the round."""
 
     maps: WorkingMaps
@@ -61,12 +61,6 @@ class Round:
 
     def new(self, bag: str) -> Contents:
         return self.maps.new(bag)
-
-    def on_spark(self, term: SparkRowwise, rows: Rows) -> Rows:
-        raise AssertionError(f"{term.label} needs Spark inside of a loop")
-
-    def regroup_on_spark(self, term: Regroup, inputs: Sequence[Rows]) -> Rows:
-        raise AssertionError(f"{term.target} needs Spark inside of a loop")
 
 
 class TooMuch(Exception):

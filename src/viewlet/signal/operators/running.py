@@ -25,7 +25,7 @@ def run_windows(node: Running, signal: Ragged, resume: States, lookback: int) ->
     known = resume.at[frames.segments]
     is_new, is_chained = frames.times > known, frames.is_next & (frames.numbers % node.renewal != 0)
     goes_on = np.flatnonzero(is_chained & (frames.times - grid_of(node).period == known))
-    states[goes_on - 1] = _as_states(node, resume.states[frames.segments[goes_on]], states)
+    states[goes_on - 1] = _as_states(resume.states[frames.segments[goes_on]], states)
     for which, is_first in _levels(is_new, is_chained, goes_on):
         _advance(node, frames, states, which[is_first], which[~is_first])
     at = np.flatnonzero(is_new)
@@ -94,6 +94,6 @@ def _recorded(node: Running, frames: Frames, states: Values, at: Ints, lookback:
     return Recorded(frames.segments[which], frames.times[which], flat)
 
 
-def _as_states(node: Running, flat: Values, states: Values) -> Values:
+def _as_states(flat: Values, states: Values) -> Values:
     """Stored states converted to the dtype and shape of states."""
     return np.ascontiguousarray(flat).view(states.dtype).reshape(len(flat), *states.shape[1:])

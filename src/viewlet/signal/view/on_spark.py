@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from viewlet.columns.rows import Rows
-from viewlet.engine.cluster.exchange import pack, partition_of, unpack
-from viewlet.engine.cluster.runner import SparkEngine, each_partition, partitions_for, piece_table, tasks_errors
+from viewlet.engine.cluster.exchange import pack, partition_of, piece_frame, unpack
+from viewlet.engine.cluster.runner import SparkEngine, each_partition, partitions_for, tasks_errors
 from viewlet.engine.cluster.task import Lookups
 from viewlet.signal.change.made import RowChanges
 from viewlet.signal.stored.kept import Bags, Schema
@@ -31,7 +31,7 @@ def on_spark(engine: SparkEngine, work: Work, given: Sequence[Rows], keys: tuple
 
     with active(engine.session()) as spark:
         parts = partitions_for(spark.sparkContext.defaultParallelism)
-        frame = spark.createDataFrame(piece_table(_pieces(given, keys, parts)), "part int, data binary")
+        frame = piece_frame(spark, _pieces(given, keys, parts))
         with tasks_errors():
             done = each_partition(frame, parts, _Task(work), "data binary").toArrow()
     return RowChanges.together([_unpacked(data) for data in done["data"].to_pylist()])

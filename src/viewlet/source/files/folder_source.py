@@ -17,7 +17,7 @@ import pyarrow as pa
 from viewlet import arguments
 from viewlet.columns.fresh_names import free_name
 from viewlet.errors import SqlError
-from viewlet.plan.words import options_text, quoted_text
+from viewlet.plan.words import option_text, options_text, quoted_text
 from viewlet.source.bad_records import OnBad, bad_table, read_on_bad
 from viewlet.source.events.formats import read_format
 from viewlet.source.files.xml_records import row_tag
@@ -141,7 +141,7 @@ def folder(
         raise SqlError(
             f"{format} is not a file format that can be read", hint=f"there are: {', '.join(get_args(Format))}"
         )
-    given = {name.lower(): _text(value) for name, value in arguments.mapping("the options", options).items()}
+    given = {name.lower(): option_text(value) for name, value in arguments.mapping("the options", options).items()}
     for name in given:
         if name not in _OPTIONS[known]:
             raise SqlError(f"a folder of {known} files has no option {name}", hint=", ".join(sorted(_OPTIONS[known])))
@@ -156,7 +156,3 @@ def read(document: Mapping[str, Any]) -> Folder:
     """Decode a folder source."""
     options = tuple(sorted(document["options"].items()))
     return Folder(document["path"], document["format"], options, document["on_bad"])
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

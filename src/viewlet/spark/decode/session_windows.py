@@ -9,13 +9,13 @@ from viewlet.plan.nodes import Plan, Sessions, origin_of
 from viewlet.spark.decode.tree import Undecodable
 from viewlet.spark.session.jvm import Node, class_of
 
-MARK = "spark.sessionWindow"
+_MARK = "spark.sessionWindow"
 """Spark's mark on the key whose groups it merges during execution."""
 
 
 def in_sessions(rows: Plan, keys: tuple[Expr, ...], grouping: Sequence[Node]) -> Plan:
     """The rows of an aggregate; if one of its keys is a session window, each row in its session."""
-    at = [i for i, key in enumerate(grouping) if _is_marked(key)]
+    at = [i for i, key in enumerate(grouping) if is_session(key)]
     if not at:
         return rows
     span, nullable = keys[at[0]], {f.name for f in rows.columns if f.nullable}
@@ -25,5 +25,6 @@ def in_sessions(rows: Plan, keys: tuple[Expr, ...], grouping: Sequence[Node]) ->
     return Sessions(rows, others, span, origin=origin_of(rows))
 
 
-def _is_marked(key: Node) -> bool:
-    return class_of(key) == "AttributeReference" and bool(key.metadata().contains(MARK))
+def is_session(key: Node) -> bool:
+    """Whether a key of an aggregate is a session window."""
+    return class_of(key) == "AttributeReference" and bool(key.metadata().contains(_MARK))

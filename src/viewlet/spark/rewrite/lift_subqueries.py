@@ -102,7 +102,7 @@ def has_one_row(plan: Node) -> bool:
     ) == "OneRowRelation"
 
 
-def attach(jvm: Jvm, rows: Node, subqueries: Sequence[Node]) -> Node:
+def join_subqueries(jvm: Jvm, rows: Node, subqueries: Sequence[Node]) -> Node:
     """Every row, with the values of some subqueries beside it."""
     for subquery in subqueries:
         kind = jvm.join_kind("Inner" if has_one_row(subquery.plan()) else "LeftOuter")
@@ -113,7 +113,7 @@ def attach(jvm: Jvm, rows: Node, subqueries: Sequence[Node]) -> Node:
 def lift_into(jvm: Jvm, plan: Node, found: list[Node]) -> Node:
     """An operator whose first input carries the subqueries' values, which its output drops."""
     first, *others = children(plan)
-    lifted = replace_in(jvm, plan, found).withNewChildren(jvm.seq([attach(jvm, first, found), *others]))
+    lifted = replace_in(jvm, plan, found).withNewChildren(jvm.seq([join_subqueries(jvm, first, found), *others]))
     return lifted if class_of(plan) in ("Project", "Aggregate") else jvm.logical.Project(plan.output(), lifted)
 
 
@@ -128,10 +128,10 @@ def lift_from_filter(jvm: Jvm, plan: Node, found: list[Node]) -> Node:
 
 def replace_in(jvm: Jvm, plan: Node, found: list[Node]) -> Node:
     """An operator that reads the subqueries' values as columns."""
-    return plan.transformExpressions(jvm.rule(lambda e: value_of(e, found)))
+    return plan.transformExpressions(jvm.rule(lambda e: column_of(e, found)))
 
 
-def value_of(expr: Node, found: list[Node]) -> Node | None:
+def column_of(expr: Node, found: list[Node]) -> Node | None:
     """The column that holds a subquery's value."""
     if class_of(expr) != "ScalarSubquery":
         return None

@@ -32,7 +32,7 @@ LISTS = ("CollectList", "CollectSet", "NthValue")
 
 def settle_window(jvm: Jvm, node: Node) -> Node | None:
     """A Window with deterministic functions; None if they are already."""
-    if not any(function_of(r.child()) == "Mode" for r in items(node.windowExpressions())):
+    if not any(function_name(r.child()) == "Mode" for r in items(node.windowExpressions())):
         return settle_ties(jvm, node)
     node = node.transformExpressions(jvm.rule(lambda e: least_mode(jvm, e) if class_of(e) == "Mode" else None))
     return settle_ties(jvm, node) or node
@@ -63,7 +63,7 @@ def settle_ties(jvm: Jvm, node: Node) -> Node | None:
 
 def case_of(jvm: Jvm, window: Node) -> str:
     """How a window expression is made deterministic."""
-    name, frame = function_of(window), window.windowSpec().frameSpecification()
+    name, frame = function_name(window), window.windowSpec().frameSpecification()
     peers = is_range(frame) or is_whole(frame)
     if name in RANKS:
         return "kept"
@@ -78,7 +78,7 @@ def case_of(jvm: Jvm, window: Node) -> str:
     return "ordered" if name in CHOICES else "kept"
 
 
-def function_of(window: Node) -> str:
+def function_name(window: Node) -> str:
     return class_of(function_and_call(window)[0])
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from viewlet.columns.arrow_types import arrow_type
 from viewlet.plan.types import INT, MONTHS, Field, Type
+from viewlet.plan.words import quoted
 from viewlet.spark.decode.data_types import encode_fields
 from viewlet.spark.session.handles import partitions_of
 
@@ -184,9 +185,8 @@ def _recast(frame: DataFrame, there: Sequence[Field], wanted: Sequence[Field], f
     """Convert the columns whose types change, by an expression over their names and new types."""
     if all(a.type == b.type for a, b in zip(there, wanted, strict=True)):
         return frame
-    quoted = ["`" + f.name.replace("`", "``") + "`" for f in there]
     recast = [
         name if a.type == b.type else f"{form.format(name, b.type)} AS {name}"
-        for name, a, b in zip(quoted, there, wanted, strict=True)
+        for name, a, b in zip((quoted(f.name) for f in there), there, wanted, strict=True)
     ]
     return frame.selectExpr(*recast)

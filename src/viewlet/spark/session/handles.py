@@ -34,11 +34,6 @@ def session_of(spark: SparkSession) -> Any:
     return spark._jsparkSession
 
 
-def settings_of(spark: SparkSession) -> Any:
-    """A session's current settings, as a JVM map that can be compared with another."""
-    return session_of(spark).sessionState().conf().getAllConfs()
-
-
 def state_of(spark: SparkSession) -> Any:
     """A session's parser, optimizer, catalog, settings and functions."""
     return session_of(spark).sessionState()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from viewlet.columns.arrays import Mask, Positions, from_numpy, values_of
+from viewlet.columns.exact.digits import BITS, MASK
 from viewlet.columns.hash import Hashes, different, is_among, order_of
 from viewlet.columns.parallel import MANY
 from viewlet.columns.rows import Rows, Weights, alike, group
@@ -33,7 +34,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     ordered = hashes[order]
     repeated = has_equal_neighbour(ordered)
     if repeated.any():
-        if len(rows) < _MANY or len(layout.plain) == len(layout.key):
+        if len(rows) < _ROW_BY_ROW or len(layout.plain) == len(layout.key):
             return _add_repeated(rows, hashes, layout, order, repeated)
         rows, order = _add_twins(rows, hashes, layout, order)
         ordered = hashes[order]
@@ -44,7 +45,7 @@ def add_together(rows: Rows, hashes: Hashes, layout: Layout, order: Positions | 
     return (rows.without_hashes() if len(rows) >= MANY else rows).take(order), ordered
 
 
-_MANY = 2_000  # up to this many rows, equal key hashes are resolved row by row; beyond, by hashes of whole rows
+_ROW_BY_ROW = 2_000  # up to this many rows, equal key hashes are resolved row by row; beyond, by hashes of whole rows
 
 
 def has_equal_neighbour(ordered: Hashes) -> Mask:
@@ -179,9 +180,6 @@ def _is_something(limbs: Sequence[Weights]) -> Mask:
     rest, *others = limbs
     found = np.zeros(len(rest), dtype=np.bool_)
     for limb in others:
-        found |= (rest & _LIMB) != 0
-        rest = limb + (rest >> _BITS)
+        found |= (rest & MASK) != 0
+        rest = limb + (rest >> BITS)
     return found | (rest != 0)
-
-
-_BITS, _LIMB = 32, np.int64(0xFFFFFFFF)

@@ -79,12 +79,12 @@ def compiled(sessions: Sessions, table: str, fields: tuple[Field, ...], constrai
     query = f"SELECT ({constraint.text}) AS ok FROM {quoted(table)}"
     try:
         with sessions.analysed(query, {table: fields}) as analysis:
-            return _compiled(analysis, table, fields, constraint)
+            return _compiled(analysis, fields, constraint)
     except ViewletError as error:
         raise type(error)(f"table {table}, constraint {constraint.name}: {error.args[0]}", hint=error.hint) from None
 
 
-def _compiled(analysis: Analysis, table: str, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
+def _compiled(analysis: Analysis, fields: tuple[Field, ...], constraint: Constraint) -> Constraint:
     from viewlet.spark.session.jvm import class_of
 
     if not {class_of(node) for node in analysis.operators} <= {"Project", "LogicalRDD"} or analysis.is_session_bound:

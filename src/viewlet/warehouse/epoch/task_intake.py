@@ -86,17 +86,17 @@ class SessionState:
     """The settings of a user's session when it gave a DataFrame, and a clone of the session with these settings."""
 
     session: SparkSession
-    settings: Any
+    settings: Mapping[str, str]
     own: SparkSession
 
     @staticmethod
     def of(session: SparkSession, known: SessionState | None) -> SessionState:
         """The current state of a session; the known one, if nothing has changed since."""
         from viewlet.spark.session.children import clone
-        from viewlet.spark.session.handles import settings_of
+        from viewlet.spark.session.settings import settings_of
 
         settings = settings_of(session)
-        if known is not None and known.session is session and known.settings.equals(settings):
+        if known is not None and known.session is session and known.settings == settings:
             return known
         own = clone(session)
         for name, value in BATCH.items():

@@ -27,8 +27,6 @@ from viewlet.store.storage.storage import Entry
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 30.0
-"""A lease expires this long after its last renewal; it is renewed three times as often."""
 _FOLDER = "lease"
 _CLOCKS = 2.0  # the error, in seconds, of objects' times, which are whole seconds
 
@@ -60,8 +58,8 @@ class Held:
             os.kill(self.process, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:
-            return False
+        except PermissionError:  # it runs, for another user
+            pass
         return False
 
 
