@@ -78,6 +78,17 @@ def test_keys_of_several_columns_with_nulls(sinks: Any, rows: Any, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("sinks", "rows"), LAKES)
+def test_columns_of_any_name(sinks: Any, rows: Any, tmp_path: Path) -> None:
+    (_, sink), *_ = sinks(str(tmp_path))
+    with viewlet.connect(tmp_path / "w") as db:
+        db.create_table("t", "`a``b` BIGINT, `x y.z` STRING", primary_key=["a`b"])
+        for number in range(3):
+            db.upsert("t", [(10, "first"), (number % 2, f"last {number}")])
+            db.export("t", sink)
+            assert held(rows(tmp_path)) == held(db.table("t").arrow())
+
+
+@pytest.mark.parametrize(("sinks", "rows"), LAKES)
 def test_what_is_refused(sinks: Any, rows: Any, tmp_path: Path) -> None:
     (_, sink), *_ = sinks(str(tmp_path))
     with viewlet.connect(tmp_path / "w") as db, viewlet.connect(tmp_path / "other") as other:

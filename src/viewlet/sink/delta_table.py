@@ -17,6 +17,7 @@ import pyarrow as pa
 from viewlet.columns.fresh_names import free_name
 from viewlet.errors import StoreError
 from viewlet.extras import needed
+from viewlet.plan.words import quoted
 from viewlet.sink.keyed_changes import find_key, gone_and_come, keys_of
 from viewlet.sink.sink import Opened, Sender, Sink
 
@@ -93,19 +94,15 @@ class _Open:
             part.append_column(goes, pa.array([flag] * len(part), pa.bool_()))
             for part, flag in ((come, False), (only, True))
         ]
-        same = " AND ".join(f"(t.{_quoted(k)} IS NOT DISTINCT FROM s.{_quoted(k)})" for k in self.key)
-        values = {_quoted(name): f"s.{_quoted(name)}" for name in come.column_names}
+        same = " AND ".join(f"(t.{quoted(k)} IS NOT DISTINCT FROM s.{quoted(k)})" for k in self.key)
+        values = {quoted(name): f"s.{quoted(name)}" for name in come.column_names}
         (
             table.merge(pa.concat_tables(marked), same, "s", "t", commit_properties=commit)
-            .when_matched_delete(f"s.{_quoted(goes)}")
+            .when_matched_delete(f"s.{quoted(goes)}")
             .when_matched_update(values)
-            .when_not_matched_insert(values, f"NOT s.{_quoted(goes)}")
+            .when_not_matched_insert(values, f"NOT s.{quoted(goes)}")
             .execute()
         )
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`"
 
 
 def delta_table(path: str | Path, *, key: Sequence[str] | str = ()) -> DeltaTable:
