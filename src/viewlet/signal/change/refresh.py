@@ -23,8 +23,8 @@ PATIENCE = (4, 16)
 """How many times as long as usual filters rerun if a change has not faded; after that, to the end of the group."""
 FAINT = 100
 """By so many tolerances the last samples of a rerun may differ: what is left of a change has faded by then."""
-LAST = 8
-"""The samples at the end of a rerun that tell."""
+END = 32
+"""The samples of the last such part of a rerun tell, or the very last one."""
 
 
 class KeptResult(Inputs, Protocol):
@@ -78,8 +78,9 @@ def _has_faded(old: Ragged, new: Ragged, changed: Spans, reached: Spans, kept: K
     is corrected, is still heard then among small samples: the last ones of the rerun differ, and more follow.
     """
     at, to = common(old, new)
-    segments = old.segments[at]
-    last = segments.searchsorted(segments, "right") - np.arange(len(segments)) <= LAST
+    segments, rerun = old.segments[at], reached.stop - changed.stop
+    last = old.times[at] >= (reached.stop - rerun // END)[segments]
+    last[segments.searchsorted(segments, "right") - 1] = True
     before, after, own = old.values[at[last]], new.values[to[last]], segments[last]
     far, size = np.zeros((2, len(old)))
     np.maximum.at(far, own, _size(before - after))
@@ -87,8 +88,8 @@ def _has_faded(old: Ragged, new: Ragged, changed: Spans, reached: Spans, kept: K
     loud = np.flatnonzero((far > FAINT * tolerance * size) & (reached.stop < LATEST))
     if not loud.size:
         return True
-    rerun, more = reached.stop[loud] - changed.stop[loud], reached.take(loud)
-    return not kept.result(Spans(more.groups, more.stop, more.stop + rerun)).times.size
+    more = reached.take(loud)
+    return not kept.result(Spans(more.groups, more.stop, more.stop + rerun[loud])).times.size
 
 
 def _reach(node: Node, changed: Spans, kept: KeptResult, tolerance: float, patience: int = 1) -> Spans:
