@@ -345,15 +345,20 @@ def test_what_all_have_passed_leaves_no_byte_on_disk(tmp_path: Path) -> None:
     assert not left & {f"mark-{kind}{number}" for kind in ("held", "passed") for number in range(60)}
 
 
+def count_long_words(db: viewlet.Database) -> None:
+    """A flow that reads a view."""
+    db.sql("CREATE TABLE words (word STRING)")
+    db.sql("CREATE MATERIALIZED VIEW long_words AS SELECT word FROM words WHERE length(word) > 1")
+    made = counting()
+    made.sources.clear()
+    made.source("words", table="long_words")
+    db.create_flow(made)
+
+
 @pytest.mark.spark
 def test_views_over_a_flow_are_fresh_in_the_commit_of_the_run(tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, durability=1000) as db:
-        db.sql("CREATE TABLE words (word STRING)")
-        db.sql("CREATE MATERIALIZED VIEW long_words AS SELECT word FROM words WHERE length(word) > 1")
-        made = counting()
-        made.sources.clear()
-        made.source("words", table="long_words")
-        db.create_flow(made)
+        count_long_words(db)
         db.sql("CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM counts_count")
         db.insert("words", [("aa",), ("b",), ("aa",), ("cc",)])
         db.run_flow("counts")
@@ -369,12 +374,7 @@ def test_views_over_a_flow_are_fresh_in_the_commit_of_the_run(tmp_path: Path, sp
 @pytest.mark.spark
 def test_what_cascades_is_not_dropped_below_a_flow_or_a_sink(tmp_path: Path, spark: Any) -> None:
     with viewlet.connect(tmp_path / "w", spark=spark, durability=1000) as db:
-        db.sql("CREATE TABLE words (word STRING)")
-        db.sql("CREATE MATERIALIZED VIEW long_words AS SELECT word FROM words WHERE length(word) > 1")
-        made = counting()
-        made.sources.clear()
-        made.source("words", table="long_words")
-        db.create_flow(made)
+        count_long_words(db)
         with pytest.raises(viewlet.InUse, match="counts read long_words"):
             db.sql("DROP TABLE words CASCADE")
         db.sql(f"CREATE SINK files FROM counts_count TO FOLDER '{tmp_path / 'out'}'")
